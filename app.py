@@ -31,8 +31,8 @@ def opened(settings: Settings) -> AbstractAsyncContextManager[Session]:
 
 def address() -> tuple[str, int]:
     """Returns the host name and port of the server. Raises: BadSettings."""
-    everywhere = "0.0.0.0" if "SPACE_ID" in os.environ else "127.0.0.1"
-    name = os.environ.get("GRADIO_SERVER_NAME") or everywhere
+    default_host = "0.0.0.0" if "SPACE_ID" in os.environ else "127.0.0.1"
+    name = os.environ.get("GRADIO_SERVER_NAME") or default_host
     port = os.environ.get("GRADIO_SERVER_PORT") or os.environ.get("PORT") or "7860"
     if not port.isdecimal() or not 0 < int(port) < 65_536:
         raise BadSettings(f"the port {port!r} is not a number from 1 to 65535")
@@ -45,7 +45,7 @@ def served(settings: Settings, *, public: bool) -> Settings:
     return settings.model_copy(update={"host_keys": settings.allow_host_keys or not public})
 
 
-ON_A_SPACE = "Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF:qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
+SPACE_MODEL = "Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF:qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
 """The default model of a Space without a GPU. The front matter of the README makes the platform
 download it when the Space is built."""
 
@@ -60,7 +60,7 @@ def with_local_model(settings: Settings, environment: Mapping[str, str]) -> Sett
         return settings
     with suppress(LlmError):  # the page shows the error
         if not Models(settings).plan().has_model:
-            options = {**settings.options, "GGUF_MODEL": ON_A_SPACE}
+            options = {**settings.options, "GGUF_MODEL": SPACE_MODEL}
             return settings.model_copy(update={"options": options})
     return settings
 

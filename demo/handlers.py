@@ -26,28 +26,28 @@ import gradio as gr
 
 from agent.core.domain import CompetingPatches
 from agent.core.events import LogEntry
-from agent.report.result import Folding, Result, fold
-from agent.report.waiting import REVIEWED
-from agent.search.ranking.question import BadAnswer, answered_test, choices, doubt
+from agent.report.result import LogFold, Result, fold
+from agent.report.waiting import REVIEW_NEEDS
+from agent.search.ranking.question import BadAnswer, answer_warning, answered_test, choices
 from demo.browser_state import NEW_VISIT, NO_RUN, OPTIONS, BrowserRun, Typed, Update, Visit
 from demo.models.choice import offered
 from demo.models.panel import Panel
 from demo.models.plans import banner
 from demo.phases import (
     CLOSED_QUESTION,
-    begun_page,
     buttons,
     closed_page,
     paused_row,
     question_row,
     refused,
     review_card,
+    started_page,
 )
 from demo.serving.api import refusals
 from demo.serving.host import SavedRuns, SessionHost, Unavailable
 from demo.serving.limits import LimitExceeded
 from demo.serving.throttle import throttled
-from demo.views.bench import NOTHING, workbench
+from demo.views.bench import NO_RUN_WORKBENCH, workbench
 from demo.views.escape import sentence
 from demo.views.programs import text_of
 from demo.views.required import required
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 LONGEST_KEPT = 200_000
 """Characters of input that are saved in the browser, whose storage is small."""
 MAX_STOPPED, MAX_STOPPED_NEAR = 1_000, 20
-"""Stopped runs that never started which are remembered, in all and for one address."""
+"""Maximum remembered runs that were stopped before they started: in total, and per address."""
 LOST = (
     "This run was not found: it did not start before the page was left, its link is wrong, or its "
     "log was deleted. Press Heal to start a new run."
@@ -69,8 +69,8 @@ NOT_OWNER = "Only the visitor who started this run can "
 UNKNOWN_PROGRAM = "The selected program was not found in this run. Select another one."
 LONGEST_PLACE = 6
 """Maximum digits of a program's number in a run, plus one."""
-DRAWN_AT_ONCE = 20_000
-"""Characters of a run's programs that are rendered in the event loop; more in a thread."""
+MAX_INLINE_CHARS = 20_000
+"""Maximum characters of programs rendered in the event loop; more are rendered in a thread."""
 
 
 class Page:
@@ -85,7 +85,7 @@ class Page:
         """Runs whose input is being read; the event is set at its end."""
         self._newest: dict[str, object] = {}
         """The stream that each open page follows."""
-        self._green: deque[str] = deque(maxlen=MAX_STOPPED)
+        self._passing_uploads: deque[str] = deque(maxlen=MAX_STOPPED)
         """Runs that did not start, because all tests of the uploaded project pass."""
 
     async def arrive(
@@ -124,7 +124,7 @@ class Page:
             update |= await self.predict(visit, code, tests, words)
         return {
             "saved-run": {**kept, "run": run, "interrupt": ""}, "said": message,
-            **({"bench": NOTHING} if message and not run else {}),
+            **({"bench": NO_RUN_WORKBENCH} if message and not run else {}),
             "banner": banner(running.warning, running.refusal), **shown, **update,
             "provider": visit["provider"], "model": visit["model"], "roles": visit["roles"],
             **buttons(running=own, closed=bool(running.refusal)),
@@ -154,7 +154,7 @@ class Page:
                         pauses=True, stopped=lambda: (run, visitor) in self._stopped_early,
                     )
         except refusals() as refusal:
-            yield await self._back(kept, visit, refusal)
+            yield await self._refusal_update(kept, visit, refusal)
             return
         starts = submitted is not None and submitted.task is not None
         if starts and (run, visitor) in self._stopped_early:  # stopped while it was starting
@@ -163,7 +163,7 @@ class Page:
             notices = submitted.notices if submitted else ()
             yield {"said": "".join(sentence(one, "info") for one in notices)}
             if submitted is not None and not starts:
-                self._green.append(run)
+                self._passing_uploads.append(run)
                 yield {"bench": workbench(submitted.heal_result(()))}
                 return
             async for shown in self.watch(kept, visit):
@@ -194,7 +194,7 @@ class Page:
                 raise BadAnswer("This run has ended, so there is nothing to skip.")
         except BadAnswer as error:
             return {"saved-run": {**kept, "answer": ""}, "wrong": sentence(str(error))}
-        if written != kept["doubted"] and (why := doubt(patches, written)):
+        if written != kept["doubted"] and (why := answer_warning(patches, written)):
             return {
                 "saved-run": {**kept, "answer": "", "doubted": written},
                 "wrong": sentence(f"{why}. Send it again to go on, or change it."),
@@ -206,7 +206,7 @@ class Page:
     ) -> Update:
         """Shows the page after an answer. The answer's test is added to the tests field if that
         still holds the tests of the run."""
-        update, test = begun_page(_answering(kept, answer)), answered_test(patches, answer)
+        update, test = started_page(_with_answer(kept, answer)), answered_test(patches, answer)
         typed = bool(kept["code"] or kept["words"]) and tests == kept["tests"]
         if not typed or test is None or test.code in kept["tests"] or not (
             await self.panel.owns(kept["run"], visit)
@@ -235,12 +235,12 @@ class Page:
                             await session.rerun_with_answer(
                                 kept["asked"], kept["answer"], run_id=kept["run"], visitor=visitor,
                             )
-            elif refused := await self._refused_to(visit, kept["run"]):
+            elif refused := await self._answer_refusal(visit, kept["run"]):
                 raise BadInput(refused)
             else:
                 await self._continue(kept["run"], kept["interrupt"], visit, answer=kept["answer"])
         except refusals(ValueError) as fault:
-            yield await self._back(kept, visit, fault)
+            yield await self._refusal_update(kept, visit, fault)
             return
         async for shown in self.watch(kept, visit):
             yield shown
@@ -249,11 +249,11 @@ class Page:
         """Follows a run from its first event until it ends or waits for a user. A run that paused
         while its visitor was away continues."""
         if not kept["run"] or await self._started(kept["run"]) is None:
-            lost = kept["run"] and kept["run"] not in self._green
+            lost = kept["run"] and kept["run"] not in self._passing_uploads
             yield {"said": sentence(LOST)} if lost else {}
             return
         session = await self._host.session()
-        folding = Folding()
+        folding = LogFold()
         # A visitor who only has the link does not keep a run of another visitor running.
         own = await self.panel.owns(kept["run"], visit)
         viewing = self._viewing(session, kept["run"]) if own else nullcontext()
@@ -265,7 +265,7 @@ class Page:
             with viewing, self._following(visit) as newest:
                 waiting = (await self._result(kept["run"])).waiting
                 if waiting is not None and waiting.needs == "visitor" and not (
-                    await self._refused_to(visit, kept["run"])
+                    await self._answer_refusal(visit, kept["run"])
                 ):
                     try:
                         await self._continue(kept["run"], waiting.interrupt, visit)
@@ -318,7 +318,7 @@ class Page:
         try:
             here = await self._host.running()
             known = await self._log(kept["run"])
-            is_green, back = kept["run"] in self._green, kept["asked"] or kept["before"]
+            is_green, back = kept["run"] in self._passing_uploads, kept["asked"] or kept["before"]
             if known is None and back and not is_green:  # the new run did not start
                 kept = {**kept, "run": back}
                 known = await self._log(back)
@@ -335,11 +335,11 @@ class Page:
         paused = waiting if needs in ("budget", "key") and not closed else None
         own = await self.panel.owns(kept["run"], visit)
         active = result.phase in ("running", "waiting")
-        review = waiting if needs in REVIEWED and own and not closed else None
+        review = waiting if needs in REVIEW_NEEDS and own and not closed else None
         interrupt = waiting.interrupt if waiting is not None else ""
         lost = known is None and not is_green
         return {
-            **({"bench": NOTHING} if lost else {}),
+            **({"bench": NO_RUN_WORKBENCH} if lost else {}),
             "saved-run": {
                 **kept, "run": "" if known is None else kept["run"], "interrupt": interrupt,
                 "before": "", "asked": "", "answer": "",
@@ -373,19 +373,19 @@ class Page:
         return {**await self._typed(kept["run"], kept if own else NO_RUN), **used} if used else {}
 
     async def _typed(self, run: str, kept: BrowserRun) -> dict[str, str]:
-        from demo.submission import as_typed  # already imported by the session
+        from demo.submission import task_as_fields  # already imported by the session
 
         typed = {"code": kept["code"], "tests": kept["tests"], "words": kept["words"]}
         if any(typed.values()):
             return typed
-        return as_typed((await self._host.session()).task(run))
+        return task_as_fields((await self._host.session()).task(run))
 
     async def begin_fork(self, kept: BrowserRun, looked: str) -> Update:
         """Returns the id of a new run that starts from the selected program."""
         place = _place(looked)
         if place is None:
             return {"said": sentence(UNKNOWN_PROGRAM)}
-        return begun_page(_answering({**kept, "interrupt": ""}, str(place)))
+        return started_page(_with_answer({**kept, "interrupt": ""}, str(place)))
 
     async def fork(self, kept: BrowserRun, visit: Visit) -> AsyncIterator[Update]:
         """Starts a run from a program of another run of this visitor, and follows it."""
@@ -398,7 +398,7 @@ class Page:
         try:
             tested = (await self._result(kept["asked"])).tested_programs
             place = _place(kept["answer"])
-            if refused := await self._refused_to(visit, kept["asked"]):
+            if refused := await self._answer_refusal(visit, kept["asked"]):
                 raise BadFork(refused)
             if place is None or place >= len(tested):
                 raise BadFork(UNKNOWN_PROGRAM)
@@ -415,7 +415,7 @@ class Page:
                             plan=await self.panel.plan(visit), visitor=visitor, pauses=True,
                         )
         except refusals() as refusal:
-            yield await self._back(kept, visit, refusal)
+            yield await self._refusal_update(kept, visit, refusal)
             return
         async for shown in self.watch(kept, visit):
             yield shown
@@ -452,7 +452,7 @@ class Page:
         from agent.target.errors import BadInput
 
         try:
-            if refused := await self._refused_to(visit, kept["run"]):
+            if refused := await self._answer_refusal(visit, kept["run"]):
                 return {"said": sentence(refused)}
             taken = await self._continue(kept["run"], kept["interrupt"], visit, **value)
         except (Unavailable, BadInput, LimitExceeded) as refusal:
@@ -498,7 +498,7 @@ class Page:
         ):
             return await session.answer(run, interrupt, value)
 
-    async def _refused_to(self, visit: Visit, run: str) -> str:
+    async def _answer_refusal(self, visit: Visit, run: str) -> str:
         refusal = (await self._host.running()).refusal
         if refusal or await self.panel.owns(run, visit):
             return refusal
@@ -536,7 +536,7 @@ class Page:
                 if self._newest.get(page) is own:
                     del self._newest[page]
 
-    async def _back(self, kept: BrowserRun, visit: Visit, why: object) -> Update:
+    async def _refusal_update(self, kept: BrowserRun, visit: Visit, why: object) -> Update:
         run = kept["asked"] or kept["before"] or kept["run"]
         with suppress(Unavailable):
             if log := await self._log(run):
@@ -573,7 +573,7 @@ async def draw(result: Result, *, own: bool) -> str:
     ):
         result = replace(result, seconds=result.seconds + since_s)
     places = range(len(result.tested_programs))
-    if sum(len(text_of(result, place)) for place in places) <= DRAWN_AT_ONCE:
+    if sum(len(text_of(result, place)) for place in places) <= MAX_INLINE_CHARS:
         return workbench(result, own=own)
     return await asyncio.to_thread(workbench, result, own=own)
 
@@ -590,7 +590,7 @@ def _is_new_id(run: str) -> bool:
         return False
 
 
-def _answering(kept: BrowserRun, answer: str) -> BrowserRun:
+def _with_answer(kept: BrowserRun, answer: str) -> BrowserRun:
     """Returns the browser's state for an answer. A waiting run continues; an ended run starts again
     under a new id."""
     if kept["interrupt"]:

@@ -7,12 +7,12 @@ import gradio as gr
 
 from agent.core.domain import CompetingPatches
 from agent.core.events import Waiting
-from agent.report.words import raised_words
+from agent.report.words import extension_words
 from agent.search.ranking.competing import MOST
 from agent.search.ranking.question import choices
 from demo.browser_state import BrowserRun, Update
 from demo.views import cards
-from demo.views.bench import NOTHING, STARTING
+from demo.views.bench import NO_RUN_WORKBENCH, STARTING
 from demo.views.escape import sentence
 
 CHOICES = tuple(f"choice-{place}" for place in range(MOST))
@@ -21,7 +21,7 @@ CLOSED_QUESTION = "This question was already answered, or the run has ended. Rel
 
 
 def refused(why: object) -> Update:
-    return {"bench": NOTHING, "said": sentence(str(why))}
+    return {"bench": NO_RUN_WORKBENCH, "said": sentence(str(why))}
 
 
 def buttons(*, running: bool, closed: bool = False, stops: bool | None = None) -> Update:
@@ -32,7 +32,7 @@ def buttons(*, running: bool, closed: bool = False, stops: bool | None = None) -
     }
 
 
-def begun_page(kept: BrowserRun) -> Update:
+def started_page(kept: BrowserRun) -> Update:
     return {
         "saved-run": kept, "said": "", "bench": STARTING, **buttons(running=True),
         **review_card(None), "written": "", "wrong": "", **question_row(None),
@@ -98,7 +98,7 @@ def paused_row(waiting: Waiting | None, *, own: bool = False) -> Update:
         "needed": cards.paused(waiting, own=own) if waiting is not None else "",
         "go-on": gr.update(
             visible=own and (more is not None or not budget),
-            value="Continue" if more is None else f"Add {raised_words(more)} and continue",
+            value="Continue" if more is None else f"Add {extension_words(more)} and continue",
         ),
         "end-here": gr.update(visible=own),
     }

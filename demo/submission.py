@@ -13,13 +13,13 @@ from pathlib import Path
 
 from agent.core.domain import Script, Task
 from agent.core.settings import Settings
-from agent.interfaces.preparation import Prepared
+from agent.interfaces.preparation import Preparation
 from agent.interfaces.project.discovery import inspect_project
 from agent.interfaces.project.upload import Upload, UploadedFile, read_upload
 from agent.interfaces.request import HealRequest
 from agent.log.history import LONGEST_TITLE
 from agent.target.errors import BadInput, NotFixable
-from agent.target.interpreter import own_sites
+from agent.target.interpreter import site_folders
 from agent.target.parsing import statements_of
 from agent.target.source import from_bytes
 from agent.target.task import PreparedTask, Submission, TestText, from_page, task_of
@@ -39,7 +39,7 @@ async def start_run(
     host: SessionHost, panel: Panel, visit: Visit, run: str, typed: tuple[str, str, str],
     given: Mapping[str, object], *, address: str, pauses: bool,
     stopped: Callable[[], bool] = lambda: False,
-) -> Prepared:
+) -> Preparation:
     """Starts a run of a visitor's input, with the options that are `given`. No run is started if
     all tests of an uploaded project pass.
 
@@ -54,7 +54,7 @@ async def start_run(
     own, size = panel.visitor(visit), (*typed, request.stdin, *request.args)
     with host.counted_work(session, own, address, size, run):
         async with host.reading_in_turn(own, address):
-            submitted = await prepared(*typed, request, session.settings)
+            submitted = await prepare_input(*typed, request, session.settings)
         if stopped():
             raise BadInput("The run was stopped before it started.")
         if submitted.task is not None:
@@ -65,15 +65,15 @@ async def start_run(
     return submitted
 
 
-async def prepared(
+async def prepare_input(
     code: str, tests: str, words: str, request: HealRequest, settings: Settings
-) -> Prepared:
+) -> Preparation:
     """Raises: BadInput, NotFixable: With a message for the visitor."""
     if not request.files:
         found = await asyncio.to_thread(
             from_page, code, tests, words, (), False, request.stdin, request.args
         )
-        return _of(found)
+        return _as_prepared(found)
     sent = await asyncio.to_thread(read_upload, request.files)
     if code.strip():
         raise BadInput("You pasted code and also chose files. Clear one of them.")
@@ -88,7 +88,7 @@ async def prepared(
     return await _project(sent, settings)
 
 
-def as_typed(task: Task) -> dict[str, str]:
+def task_as_fields(task: Task) -> dict[str, str]:
     """Returns a task as values of the page's fields; empty values for an uploaded project."""
     if task.project is not None:
         return dict.fromkeys(TYPED, "")
@@ -104,24 +104,24 @@ def as_typed(task: Task) -> dict[str, str]:
 
 def _module(
     sent: Upload, module: UploadedFile, tests: str, words: str, request: HealRequest
-) -> Prepared:
+) -> Preparation:
     texts = [TestText(tests)] if tests.strip() else []
     if sent.tests is not None:
         source = from_bytes(sent.tests.content, Path(sent.tests.name))
         texts.append(TestText(source.text, sent.tests.name, sent.tests.name))
     found = task_of(Submission(
         from_bytes(module.content, Path(module.name)).text, module.name, words, tuple(texts),
-        stdin=request.stdin, argv=tuple(request.args), package_folders=own_sites(),
+        stdin=request.stdin, argv=tuple(request.args), package_folders=site_folders(),
         notices=sent.notices,
     ))
-    return _of(found)
+    return _as_prepared(found)
 
 
-def _of(found: PreparedTask) -> Prepared:
-    return Prepared(_title(found.task)[:LONGEST_TITLE], found, notices=found.notices)
+def _as_prepared(found: PreparedTask) -> Preparation:
+    return Preparation(_title(found.task)[:LONGEST_TITLE], found, notices=found.notices)
 
 
-async def _project(sent: Upload, settings: Settings) -> Prepared:
+async def _project(sent: Upload, settings: Settings) -> Preparation:
     """Writes the files of a project into a temporary folder, and inspects them there."""
     notes = [*sent.notices]
     with tempfile.TemporaryDirectory(prefix="heal-sent-") as folder:
@@ -134,7 +134,7 @@ async def _project(sent: Upload, settings: Settings) -> Prepared:
                     HealRequest(str(top), is_untrusted_upload=True, test_timeout=TEST_S), settings,
                     lambda text, _: notes.append(_without_folder(text, top).removeprefix(_NOTE)),
                 )
-            found = Prepared(inspected=inspected, notices=tuple(notes))
+            found = Preparation(inspected=inspected, notices=tuple(notes))
             task = found.task  # may raise an error that names the folder
             return replace(found, title=_title(task)[:LONGEST_TITLE]) if task else found
         except BadInput as error:

@@ -27,32 +27,32 @@ from demo.layout.output import add_output
 from demo.layout.panels import add_benchmarks, add_memory, add_runs
 from demo.layout.parts import ADDRESS, ANSWERED, QUICK, STREAMED, Parts
 from demo.layout.theme import ASSETS
-from demo.models.panel import SHOWN
+from demo.models.panel import MODEL_PARTS
 from demo.panels.handlers import Panels
-from demo.phases import CHOICES, begun_page
-from demo.serving.api import Answering, register_endpoints
+from demo.phases import CHOICES, started_page
+from demo.serving.api import PageBlocks, register_endpoints
 from demo.serving.endpoints import Endpoints
 from demo.serving.host import SessionHost
 from demo.views.bench import masthead
 
-CLOSED = (
+RUN_PARTS = (
     "saved-run", "heal", "stop", "review", "question", "asked", *CHOICES, "paused", "needed",
     "go-on", "end-here",
 )
-SETTLED = (
-    *CLOSED, "reviewed", "approve", "reject", "otherwise", "hinted", "hint", "change", "edited",
+END_PARTS = (
+    *RUN_PARTS, "reviewed", "approve", "reject", "otherwise", "hinted", "hint", "change", "edited",
     "bench",
 )
 """The parts that change when a run ends or waits."""
-BEGUN = (*CLOSED, "said", "bench", "written", "wrong")
+START_PARTS = (*RUN_PARTS, "said", "bench", "written", "wrong")
 """The parts that change when a run starts."""
-ANSWERS = (*BEGUN, "tests")
+ANSWER_PARTS = (*START_PARTS, "tests")
 """The parts that change when a question is answered."""
-FOLLOWED = ("bench", "said", "writing")
+STREAM_PARTS = ("bench", "said", "writing")
 """The parts that change while a run is in progress."""
-ARRIVED = ("saved-run", "said", "bench", "heal", "stop")
+OPEN_PARTS = ("saved-run", "said", "bench", "heal", "stop")
 """The parts that change when the page is opened, unless a run has been started by then."""
-KNOWN = (*MODEL_CHOICES, *SHOWN, "banner")
+ALWAYS_PARTS = (*MODEL_CHOICES, *MODEL_PARTS, "banner")
 """The parts that always change when the page is opened."""
 PANELS = {"runs": add_runs, "memory": add_memory, "benchmarks": add_benchmarks}
 """The tabs next to the workbench."""
@@ -74,7 +74,7 @@ def build(
         benchmarks: Whether the page has a tab for benchmarks.
     """
     parts = Parts()
-    ui = Answering(title="Self-Healing Code Agent", fill_width=True, analytics_enabled=False)
+    ui = PageBlocks(title="Self-Healing Code Agent", fill_width=True, analytics_enabled=False)
     with ui:
         for name, nothing in ((*SAVED.items(), (ANSWERED, {}))):
             parts.add(name, gr.JSON(dict(nothing), visible=False))
@@ -146,12 +146,12 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
         `first` is JavaScript that runs before."""
         place, chain = given.index("saved-run"), next(chains)
         streams = _STREAMS % {"first": first, "place": place, "chain": chain, "many": len(given)}
-        stream = on(event, act, given, FOLLOWED, {**STREAMED, "js": streams})
-        guarded(stream.then, settle, state, SETTLED, js=_STREAMED % (chain, json.dumps(NO_RUN)))
+        stream = on(event, act, given, STREAM_PARTS, {**STREAMED, "js": streams})
+        guarded(stream.then, settle, state, END_PARTS, js=_STREAMED % (chain, json.dumps(NO_RUN)))
 
     chains = count()
     begun = parts["heal"].click(
-        None, parts.of("saved-run", *TYPED), parts.of(*BEGUN), js=begin_script(), **QUICK,
+        None, parts.of("saved-run", *TYPED), parts.of(*START_PARTS), js=begin_script(), **QUICK,
     )
     followed(begun.then, page.heal, given=(*MODEL_CHOICES, "saved-run", *TYPED, *OPTIONS))
     on(parts["stop"].click, page.stop, state, ("said",), triggers="refollow")
@@ -168,12 +168,12 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
     followed(parts["refollow"].change, page.watch)
     for place, name in enumerate(CHOICES):
         guarded(
-            parts[name].click, page.choose_behaviour, (*state, "tests"), ANSWERS,
+            parts[name].click, page.choose_behaviour, (*state, "tests"), ANSWER_PARTS,
             triggers="answering", place=place,
         )
     for event in (parts["write"].click, parts["written"].submit):
         guarded(
-            event, page.write_behaviour, ("saved-run", "written", "visit", "tests"), ANSWERS,
+            event, page.write_behaviour, ("saved-run", "written", "visit", "tests"), ANSWER_PARTS,
             triggers="answering",
         )
     followed(parts["answering"].change, page.answer, page.settle_answer)
@@ -184,7 +184,7 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
         js=_LOOKED_AT,
     )
     forks = guarded(
-        parts["fork"].click, page.begin_fork, ("saved-run", "looked"), BEGUN, js=_LOOKED_AT
+        parts["fork"].click, page.begin_fork, ("saved-run", "looked"), START_PARTS, js=_LOOKED_AT
     )
     followed(forks.then, page.fork, page.settle_answer)
     lingered = on(parts["linger"].click, page.linger, state, ("moved",), STREAMED)
@@ -201,7 +201,7 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
         chosen = parts.on_button(name, choose, state, (*TYPED, "said"))
         chosen.then(None, None, None, js=_PRESS, **QUICK)
     latest: dict[str, Any] = {**QUICK, "trigger_mode": "always_last"}
-    models = ("visit", *SHOWN, "key-message")
+    models = ("visit", *MODEL_PARTS, "key-message")
     changes = [parts["provider"].input, *(
         event for name in ("model", "roles") for event in (parts[name].blur, parts[name].submit)
     )]
@@ -220,7 +220,7 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
     arrives, filled = _ARRIVES % json.dumps(public), parts.of("saved-run", *TYPED)
     loaded = ui.load(None, None, parts.of(*SAVED, "heal"), js=arrives, **QUICK)
     arrived = guarded(
-        loaded.then, page.arrive, ("saved-run", *TYPED, "visit"), ARRIVED, always=KNOWN,
+        loaded.then, page.arrive, ("saved-run", *TYPED, "visit"), OPEN_PARTS, always=ALWAYS_PARTS,
         asked=("run",),
     )
     restored = arrived.then(None, filled, parts.of(*TYPED), js=_RESTORED, **QUICK)
@@ -230,9 +230,9 @@ def _wire(ui: gr.Blocks, parts: Parts, page: Page, *, public: bool) -> None:
 def begin_script() -> str:
     """Returns the JavaScript that starts a run. The browser creates the run's id, so that no answer
     on its way to the page can interfere."""
-    page = begun_page(NO_RUN)
+    page = started_page(NO_RUN)
     return _BEGINS % (
-        LONGEST_KEPT, json.dumps(NO_RUN), json.dumps([page[name] for name in BEGUN[1:]])
+        LONGEST_KEPT, json.dumps(NO_RUN), json.dumps([page[name] for name in START_PARTS[1:]])
     )
 
 

@@ -52,7 +52,7 @@ demo.launch()
 
 def cli() -> Iterator[str]:
     """Times the terminal command on a file with one bug, relative to `pytest --version`."""
-    light = [sys.executable, "-m", "pytest", "--version"]
+    baseline_command = [sys.executable, "-m", "pytest", "--version"]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mean.py"
         path.write_text(BROKEN, encoding="utf-8")
@@ -64,7 +64,7 @@ def cli() -> Iterator[str]:
         for number in range(REPEATS):
             # A new data folder each time, or the second repair would come from the memory.
             times.append(_timed(command, {"HEAL_DATA_DIR": str(Path(folder) / f"data{number}")}))
-            baselines.append(_timed(light))
+            baselines.append(_timed(baseline_command))
     yield _figure("heal of a one-bug file, whole process", times, "pytest --version", baselines)
 
 

@@ -20,13 +20,13 @@ from pathlib import Path
 
 from agent.search.confidence.model import FITTED
 from evaluation.claims import Claim
-from evaluation.lines import Lines
+from evaluation.lines import JsonLinesFile
 
 BINS = 10
 PENALTY = 15.0
 """The penalty on the squared weights of standardised features."""
 STEPS = 30
-PEOPLE = 2.0
+CASE_WEIGHT = 2.0
 """The weight of a patch of a realistic case; a patch of a single function counts 1."""
 
 
@@ -39,7 +39,7 @@ def main() -> int:
     parser.add_argument("--fit", action="store_true")
     args = parser.parse_args()
     known = [
-        one for path in args.claims for one in Lines[Claim](path).by_id.values()
+        one for path in args.claims for one in JsonLinesFile[Claim](path).by_id.values()
         if one["right"] is not None and one["confidence"] is not None
     ]
     if not known:
@@ -60,17 +60,17 @@ def reliability(known: Sequence[tuple[float, bool]]) -> Iterator[str]:
     yield "confidence     patches   mean   right"
     for place in range(BINS):
         some = [
-            (chance, right) for chance, right in known
-            if min(BINS - 1, int(chance * BINS)) == place
+            (predicted, right) for predicted, right in known
+            if min(BINS - 1, int(predicted * BINS)) == place
         ]
         if some:
-            mean = sum(chance for chance, _ in some) / len(some)
+            mean = sum(predicted for predicted, _ in some) / len(some)
             share = sum(right for _, right in some) / len(some)
             error += len(some) * abs(mean - share) / len(known)
             bounds = f"{place / BINS:.1f} to {(place + 1) / BINS:.1f}"
             yield f"{bounds} {len(some):>11}   {mean:.2f}   {share:.2f}"
     base = sum(right for _, right in known) / len(known)
-    brier = sum((chance - right) ** 2 for chance, right in known) / len(known)
+    brier = sum((predicted - right) ** 2 for predicted, right in known) / len(known)
     yield f"{len(known)} patches, {base:.0%} right"
     yield f"Brier score {brier:.3f}; always the base rate {base * (1 - base):.3f}"
     yield f"expected calibration error {error:.3f}"
@@ -101,17 +101,17 @@ def _fit(known: Sequence[Claim]) -> tuple[float, dict[str, float]]:
 
     values = np.array([[one["features"].get(name, 0.0) for name in FITTED] for one in known])
     right = np.array([float(bool(one["right"])) for one in known])
-    counts = np.array([PEOPLE if one["suite"].startswith("people") else 1.0 for one in known])
+    counts = np.array([CASE_WEIGHT if one["suite"].startswith("people") else 1.0 for one in known])
     mean, spread = values.mean(0), values.std(0)
     spread[spread == 0] = 1.0
     scaled = np.hstack([np.ones((len(known), 1)), (values - mean) / spread])
     penalty = np.diag([0.0, *[PENALTY] * len(FITTED)])
     weights = np.zeros(scaled.shape[1])
     for _ in range(STEPS):
-        chance = 1 / (1 + np.exp(-scaled @ weights))
-        slope = scaled.T @ (counts * (chance - right)) + penalty @ weights
-        curve = (scaled * (counts * chance * (1 - chance))[:, None]).T @ scaled + penalty
-        weights = weights - np.linalg.solve(curve, slope)
+        predicted = 1 / (1 + np.exp(-scaled @ weights))
+        gradient = scaled.T @ (counts * (predicted - right)) + penalty @ weights
+        hessian = (scaled * (counts * predicted * (1 - predicted))[:, None]).T @ scaled + penalty
+        weights = weights - np.linalg.solve(hessian, gradient)
     raw = weights[1:] / spread
     return float(weights[0] - raw @ mean), {
         name: float(weight) for name, weight in zip(FITTED, raw, strict=True)

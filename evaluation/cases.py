@@ -32,12 +32,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from agent.target.discovery.words import tests_from_words
 
-NAMES = (
+IMPORTS = (
     "import program\n"
     "globals().update({k: v for k, v in vars(program).items() if not k.startswith('__')})\n"
 )
 """Imports all names of the program into a script, including private ones."""
-DONE = "TRUTH OK"
+TRUTH_SENTINEL = "TRUTH OK"
 """The last output of a truth script, so that a program that exits early does not pass. A truth that
 does not print it consists of asserts over the program's names."""
 TRUTH_S = 30.0
@@ -142,7 +142,7 @@ class Case(BaseModel):
         return self
 
     @property
-    def is_known(self) -> bool:
+    def has_truth(self) -> bool:
         return bool(self.truth or self.held_out or (self.fixed and self.plus_inputs))
 
     @property
@@ -160,7 +160,7 @@ class Case(BaseModel):
         files = {**self.submitted, **changed}
         match self.mode:
             case "asserts" | "task":
-                return TruthScript({**files, "_tests.py": NAMES + self.test_text}, ["_tests.py"])
+                return TruthScript({**files, "_tests.py": IMPORTS + self.test_text}, ["_tests.py"])
             case "pytest":
                 files["test_program.py"] = self.test_text
                 return TruthScript(files, ["-m", "pytest", "-q", "test_program.py"])
@@ -173,11 +173,11 @@ class Case(BaseModel):
         """Runs the truth's code with changed files."""
         files = {**self.submitted, **changed}
         truth = self.truth or "\n".join(self.held_out)
-        if DONE not in truth:
-            truth = f"{NAMES}{truth}\n"
-        if DONE not in truth:
-            truth += f"print({DONE!r})\n"
-        return TruthScript({**files, "_truth.py": truth}, ["_truth.py"], DONE)
+        if TRUTH_SENTINEL not in truth:
+            truth = f"{IMPORTS}{truth}\n"
+        if TRUTH_SENTINEL not in truth:
+            truth += f"print({TRUTH_SENTINEL!r})\n"
+        return TruthScript({**files, "_truth.py": truth}, ["_truth.py"], TRUTH_SENTINEL)
 
     def answers_script(self, changed: Mapping[str, str]) -> TruthScript:
         """Prints the program's answers to `plus_inputs` with changed files."""
@@ -199,7 +199,7 @@ class Case(BaseModel):
         if not self.plus_inputs:
             return True
         runs = [self.answers_script(one).run() for one in (self.reference, changed)]
-        return agree(*("" if done is None else done.stdout for done in runs))
+        return same_answers(*("" if done is None else done.stdout for done in runs))
 
     def failure(self) -> str:
         """The last line of the failure's output; empty for a task or a project."""
@@ -220,7 +220,7 @@ class Case(BaseModel):
         return {"program.py": self.fixed} if self.fixed else {}
 
 
-def agree(fixed: str, other: str) -> bool:
+def same_answers(fixed: str, other: str) -> bool:
     """Whether two outputs contain the same answers."""
     lefts, rights = fixed.splitlines(), other.splitlines()
     try:

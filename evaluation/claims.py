@@ -26,7 +26,7 @@ from typing import TypedDict
 from agent.core.events import PatchProposed, Proved, from_jsonl
 from agent.core.measures import interval
 from evaluation.cases import BadSuite, Case, read_cases, write
-from evaluation.lines import Lines
+from evaluation.lines import JsonLinesFile
 
 CASE_S = 600.0
 THRESHOLDS = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.3, 0.0)
@@ -77,11 +77,11 @@ def main() -> int:
         ]
     except BadSuite as error:
         parser.error(str(error))
-    if without := [case.id for _, case in cases if not case.is_known]:
+    if without := [case.id for _, case in cases if not case.has_truth]:
         parser.error(f"the case {without[0]} has no truth")
     if args.validate:
         return _validate([case for _, case in cases])
-    claims: Lines[Claim] = Lines(args.out / "claims.jsonl")
+    claims: JsonLinesFile[Claim] = JsonLinesFile(args.out / "claims.jsonl")
     pending = [one for one in cases if one[1].id not in claims.by_id]
     with ThreadPoolExecutor(args.workers) as pool:
         for found in pool.map(lambda one: heal_case(one[1], one[0]), pending):
@@ -137,11 +137,11 @@ def heal_case(case: Case, suite: str) -> Claim:
         changed = {"program.py": next(iter(changed.values()), "")}
     is_shown = outcome in PATCHED or (case.mode == "task" and outcome == "healthy")
     # The truth of a program that may never end cannot be run.
-    is_known = bool(case.fixed) and changed.get("program.py") == case.fixed
+    is_reference = bool(case.fixed) and changed.get("program.py") == case.fixed
     return Claim(
         id=case.id, suite=suite, author=case.author, outcome=outcome, proof=document["proof"],
         confidence=document["confidence"], features=dict(proved[-1].features) if proved else {},
-        right=is_known or case.is_right(changed) if is_shown else None,
+        right=is_reference or case.is_right(changed) if is_shown else None,
         strategy=document["strategy"],
         candidates=document["candidates"], calls=document["calls"], tokens=document["tokens"],
         seconds=document["seconds"], exit_code=done.returncode,

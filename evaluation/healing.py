@@ -18,11 +18,11 @@ from agent.loop.session import Settings, open_session
 from agent.report.result import Result, fold
 from agent.target.discovery.snippets import tests_from_snippet
 from agent.target.errors import BadInput, NotFixable
-from agent.target.interpreter import own_sites
+from agent.target.interpreter import site_folders
 from agent.target.task import TestText, make_task
 from agent.tools.python_run import CodeResult, run_python
 from agent.verify.judge import check
-from evaluation.cases import TRUTH_S, Case, TruthScript, agree
+from evaluation.cases import TRUTH_S, Case, TruthScript, same_answers
 from sandbox import Limits, Sandbox, SandboxError
 
 HEALED = ("healed", "proposed", "healthy")
@@ -90,7 +90,7 @@ def task_for(case: Case) -> Task:
     return make_task(
         None if case.task else case.program, words=case.task,
         tests=[TestText(text, f"tests[{number}]") for number, text in enumerate(case.tests)],
-        package_folders=own_sites(),
+        package_folders=site_folders(),
     ).task
 
 
@@ -99,7 +99,7 @@ def line_of(
 ) -> CaseRow:
     """Creates a line whose program counts as incorrect if the case has a truth."""
     result = result or Result()
-    known = False if case.is_known else None
+    known = False if case.has_truth else None
     return CaseRow(
         id=case.id, outcome=outcome, proof=result.proof, files=dict(result.files),
         diff=result.diff, seconds=round(seconds, 3), iterations=result.iterations,
@@ -109,7 +109,7 @@ def line_of(
 
 async def _with_truth(line: CaseRow, case: Case, result: Result, sandbox: Sandbox) -> CaseRow:
     """Adds the correctness of the final program and of the shown ones."""
-    if not case.is_known:
+    if not case.has_truth:
         return line
     shown = [one.solution.text for one in result.competing.behaviours] if result.competing else []
     right = {
@@ -130,7 +130,7 @@ async def is_right(case: Case, changed: Mapping[str, str], sandbox: Sandbox) -> 
             entry="program.py",
         )
         tests = [test for code in case.held_out for test in tests_from_snippet(code, program.text)]
-        task = Task(site_dirs=own_sites())
+        task = Task(site_dirs=site_folders())
         report = await check(program, tests, task, sandbox, run_program=False)
         if not (report.verdicts and report.passed):
             return False
@@ -139,7 +139,7 @@ async def is_right(case: Case, changed: Mapping[str, str], sandbox: Sandbox) -> 
     if not case.plus_inputs:
         return True
     runs = [await _run(case.answers_script(one), sandbox) for one in (case.reference, changed)]
-    return agree(*(done.stdout for done in runs))
+    return same_answers(*(done.stdout for done in runs))
 
 
 async def holds(script: TruthScript, sandbox: Sandbox) -> bool:
@@ -151,5 +151,5 @@ async def holds(script: TruthScript, sandbox: Sandbox) -> bool:
 async def _run(script: TruthScript, sandbox: Sandbox) -> CodeResult:
     return await run_python(
         script.arguments, script.files, sandbox, Limits(wall_s=TRUTH_S, cpu_s=TRUTH_S),
-        package_folders=own_sites(),
+        package_folders=site_folders(),
     )

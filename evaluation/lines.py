@@ -14,7 +14,7 @@ Line = TypeVar("Line", bound=Any)  # a `TypedDict` with an `id`
 Item = TypeVar("Item")
 
 
-class Lines(Generic[Line]):
+class JsonLinesFile(Generic[Line]):
     """The lines of a file by id; lines are only added."""
 
     def __init__(self, path: Path | None) -> None:

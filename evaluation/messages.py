@@ -1,6 +1,6 @@
-"""Lists the messages that users can meet, from the source: `python -m evaluation.messages`.
+"""Lists the user-visible messages in the source: `python -m evaluation.messages`.
 
-A message is a string of three words or more that is no docstring, in a package that users meet.
+A message is a string of three words or more, other than a docstring, in one of `PACKAGES`.
 `--sample N` prints N of them, the same ones for the same `--seed`; `--long` those with more than
 three sentences.
 """
@@ -18,13 +18,13 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("agent", "demo", "llm", "sandbox")
-NOT_SHOWN = (
+EXCLUDED_PATHS = (
     "/programs/", "/cases/", "sandbox/attacks/", "sandbox/contract/", "sandbox/inside/",
     "agent/propose/wording.py", "agent/interfaces/servers/mcp_server.py",
     "agent/interfaces/servers/language_server.py",
     "agent/interfaces/reference_docs.py", "agent/core/sqlite.py", "agent/memory/file.py",
 )
-"""What runs in a jail, what is sent to models and agents, documents, and SQL."""
+"""Excluded: code that runs in a jail, texts for models and agents, reference docs, and SQL."""
 MAX_SENTENCES = 3
 _WORDS = re.compile(r"[A-Za-z]{2,}[^\w<>]? +[\w{`'\"-]+[^\w<>]? +[A-Za-z{`]")
 _CODE = re.compile(r"\\[bdsw(]|\(\?|^\s*<\w+[^>]*>$|SELECT |def \w+\(|^import ")
@@ -46,10 +46,10 @@ def messages(file: str, source: str) -> Iterator[UserMessage]:
         id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)
         for part in ast.walk(node) if part is not node
     }
-    documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     found = [
         UserMessage(file, getattr(node, "lineno", 0), " ".join(text.split()))
-        for node in ast.walk(tree) if id(node) not in inner | documents
+        for node in ast.walk(tree) if id(node) not in inner | docstrings
         and _WORDS.search(text := _text(node)) and not _CODE.search(text)
     ]
     yield from sorted(found, key=lambda one: one.line)
@@ -64,10 +64,10 @@ def _text(node: ast.AST) -> str:
 
 
 def all_messages() -> list[UserMessage]:
-    """Those of all packages, in the order of their files."""
+    """The messages of all packages, in the order of their files."""
     return [
         one for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))
-        if not any(part in (name := path.relative_to(ROOT).as_posix()) for part in NOT_SHOWN)
+        if not any(part in (name := path.relative_to(ROOT).as_posix()) for part in EXCLUDED_PATHS)
         for one in messages(name, path.read_text("utf-8"))
     ]
 
@@ -79,7 +79,7 @@ def main() -> int:
     )
     parser.add_argument("--sample", type=int, metavar="N")
     parser.add_argument("--seed", type=int, default=0, metavar="N")
-    parser.add_argument("--long", action="store_true", help="only those that are too long")
+    parser.add_argument("--long", action="store_true", help="only those over three sentences")
     wanted = parser.parse_args()
     found = all_messages()
     if wanted.long:

@@ -113,7 +113,7 @@ def fixes_of_releases(package: str, out: Path, newest: int, most_lines: int) -> 
         for path in new:
             if not tests or is_test(path) or path not in old or _NOT_SOURCE & {*path.split("/")}:
                 continue
-            for number, before in enumerate(_undone(old[path], new[path], most_lines)):
+            for number, before in enumerate(_reverted_hunks(old[path], new[path], most_lines)):
                 if changes_code(before, new[path]):
                     yield MinedFix(
                         f"{package}-{later}-{Path(path).stem}-{number}", package, package,
@@ -144,8 +144,8 @@ def _texts(archive: Path) -> dict[str, str]:
         }
 
 
-def _undone(old: str, new: str, most_lines: int) -> Iterator[str]:
-    """Yields the new text with one small hunk undone each."""
+def _reverted_hunks(old: str, new: str, most_lines: int) -> Iterator[str]:
+    """Yields, for each small hunk, the new text with this hunk reverted."""
     was, now = old.splitlines(keepends=True), new.splitlines(keepends=True)
     for tag, start, end, left, right in difflib.SequenceMatcher(a=was, b=now).get_opcodes():
         if tag != "equal" and max(end - start, right - left) <= most_lines:
@@ -153,7 +153,7 @@ def _undone(old: str, new: str, most_lines: int) -> Iterator[str]:
 
 
 def write_tree(fix: MinedFix, root: Path) -> None:
-    """Writes the files with the fix into an empty folder, whose old content is deleted."""
+    """Deletes the content of a folder and writes the files with the fix into it."""
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)
     if fix.archive is not None:
@@ -179,7 +179,7 @@ def changes_code(before: str, after: str) -> bool:
 
 
 def changed_lines(before: str, after: str) -> int:
-    """The number of changed lines of code; of a hunk, the larger of both sides."""
+    """The number of changed lines of code; a hunk counts its larger side."""
     was, now = (
         [line.strip() for line in text.splitlines() if line.strip()[:1] not in ("", "#")]
         for text in (before, after)
@@ -192,7 +192,7 @@ def changed_lines(before: str, after: str) -> int:
 
 
 def kind_of(before: str, after: str) -> str:
-    """What kind of change a fix is, by its changed statements other than imports: `guard`,
+    """Classifies a fix by its changed statements other than imports: `guard`,
     `new branch`, `wrong name`, `operator`, `condition`, `several statements` and so on."""
     was, now = _statements(before), _statements(after)
     gone: list[str] = []

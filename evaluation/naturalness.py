@@ -1,4 +1,4 @@
-"""Counts how common each piece of syntax is, and writes `agent/search/confidence/naturalness.bin`.
+"""Counts syntax productions, and writes `agent/search/confidence/naturalness.bin`.
 
     python -m evaluation.naturalness [--out FILE]
 
@@ -25,15 +25,15 @@ from agent.core.trees import parse
 from agent.search.confidence import naturalness
 from agent.search.confidence.naturalness import TOTAL, productions
 
-FREE = ("mit", "bsd", "apache", "isc", "psf", "python software foundation")
+PERMISSIVE_LICENCES = ("mit", "bsd", "apache", "isc", "psf", "python software foundation")
 LEAST_FOLDERS = {"builtin": 2, "other": 25}
 LEAST_SEEN = {2: 3, 3: 4}
-ALWAYS = frozenset({"self", "cls", "i", "j", "n", "key", "value", "line", "result"})
-UNREAD = ("test", "tests", "idlelib", "lib2to3", "encodings", "_vendor", "torch",
+ALWAYS_NAMED = frozenset({"self", "cls", "i", "j", "n", "key", "value", "line", "result"})
+EXCLUDED = ("test", "tests", "idlelib", "lib2to3", "encodings", "_vendor", "torch",
           "transformers", "bitsandbytes")
 MAX_FILES = 4_000
 """The maximum number of files, sampled evenly."""
-LARGEST = 300_000
+MAX_BYTES = 300_000
 """The maximum bytes of a file; larger files are probably generated."""
 
 
@@ -80,7 +80,7 @@ def _paths() -> Iterator[Path]:
     found = (one for some in (own, *map(_files, distributions())) for one in sorted(some))
     for path in dict.fromkeys(found):
         inner = path.parts[len(standard.parts) :]
-        if not {*UNREAD} & {*inner} and path.is_file() and path.stat().st_size < LARGEST:
+        if not {*EXCLUDED} & {*inner} and path.is_file() and path.stat().st_size < MAX_BYTES:
             yield path
 
 
@@ -100,7 +100,7 @@ def _files(one: Distribution) -> list[Path]:
         text[:200] for name in ("License-Expression", "License") for text in about.get_all(name, [])
     ]
     licences += [text for text in about.get_all("Classifier", []) if text.startswith("License")]
-    if not any(word in text.lower() for text in licences for word in FREE):
+    if not any(word in text.lower() for text in licences for word in PERMISSIVE_LICENCES):
         return []
     return [Path(str(file.locate())) for file in one.files or () if file.suffix == ".py"]
 
@@ -119,7 +119,7 @@ def _names(paths: Sequence[Path]) -> Iterator[str]:
     built_in = frozenset(dir(builtins))
     for name, found in folders.items():
         is_built_in = name in built_in
-        if name in ALWAYS or (is_built_in and len(found) >= LEAST_FOLDERS["builtin"]) or (
+        if name in ALWAYS_NAMED or (is_built_in and len(found) >= LEAST_FOLDERS["builtin"]) or (
             name[0] in ".=" and len(found) >= LEAST_FOLDERS["other"]
         ):
             yield name

@@ -107,7 +107,7 @@ class CorrectProject:
 
 
 @dataclass(frozen=True)
-class Planted:
+class BugTask:
     """A project with a bug, as submitted for a repair."""
 
     bug: Bug
@@ -196,7 +196,7 @@ def with_bug(files: Mapping[str, str], bug: Bug) -> dict[str, str]:
     return found
 
 
-def plant(bug: Bug, right: CorrectProject) -> Planted:
+def plant(bug: Bug, right: CorrectProject) -> BugTask:
     """Plants a bug in a project and creates the repair task."""
     files = with_bug(right.files, bug)
     project = right.project.model_copy(
@@ -204,7 +204,7 @@ def plant(bug: Bug, right: CorrectProject) -> Planted:
             *right.project.arguments, *(f"--deselect={node}" for node in bug.hidden)
         )}
     )
-    return Planted(bug, right, *task_of(files, project, right.package_folders))
+    return BugTask(bug, right, *task_of(files, project, right.package_folders))
 
 
 def task_of(

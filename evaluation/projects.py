@@ -29,15 +29,15 @@ from agent.target.errors import NotFixable
 from agent.verify.judge import check
 from agent.verify.project.suite_run import SuiteRun, missing_tests, run_suite
 from agent.verify.project.suite_run import project_files as files_of
-from evaluation.lines import Lines, count, for_each, positive
+from evaluation.lines import JsonLinesFile, count, for_each, positive
 from evaluation.planted import (
     PROJECTS,
     BadBench,
     Bench,
     Bug,
+    BugTask,
     CorrectProject,
     Kind,
-    Planted,
     Reach,
     plain_outcomes,
     plant,
@@ -72,7 +72,7 @@ class BugRow(TypedDict):
 
 
 async def heal_bug(
-    one: Planted, sandbox: Sandbox, budget_s: float, wall_s: float | None = None
+    one: BugTask, sandbox: Sandbox, budget_s: float, wall_s: float | None = None
 ) -> BugRow:
     """Heals a bug, and checks the repair with the hidden and unseen tests."""
     plain = await run_suite(files_of(one.task, None), one.project, one.task.site_dirs, sandbox)
@@ -127,7 +127,7 @@ def normalised(text: str) -> str:
     return "".join(text.replace('"', "'").split())
 
 
-async def _passes(files: dict[str, str], project: Project, one: Planted, sandbox: Sandbox) -> bool:
+async def _passes(files: dict[str, str], project: Project, one: BugTask, sandbox: Sandbox) -> bool:
     run = await run_suite(files, project, one.right.package_folders, sandbox)
     return bool(run.outcomes) and not run.failing and not run.problems
 
@@ -185,7 +185,7 @@ async def complaints(
             ]:
                 yield f"{row.name}: {text}"
             for bug in of_row:
-                async for text in _complaints_of(bug, right, [*run.outcomes], sandbox):
+                async for text in _row_errors(bug, right, [*run.outcomes], sandbox):
                     yield f"{bug.id}: {text}"
 
 
@@ -201,7 +201,7 @@ def differences(run: SuiteRun, plain: Mapping[str, str]) -> Iterator[str]:
             yield f"{text} {row.get('message', '')}".strip()
 
 
-async def _complaints_of(
+async def _row_errors(
     bug: Bug, right: CorrectProject, nodes: Sequence[str], sandbox: Sandbox
 ) -> AsyncIterator[str]:
     run = await run_suite(with_bug(right.files, bug), right.project, right.package_folders, sandbox)
@@ -255,7 +255,7 @@ async def _measure(bench: Bench, bugs: Sequence[Bug], args: argparse.Namespace) 
             print(text, flush=True)
         print(f"{len(bugs)} bugs, {number} complaints")
         return NOT_HEALED if number else HEALED
-    lines: Lines[BugRow] = Lines(args.out and args.out / "results.jsonl")
+    lines: JsonLinesFile[BugRow] = JsonLinesFile(args.out and args.out / "results.jsonl")
 
     async def act(bug: Bug) -> None:
         one = plant(bug, read_project(rows[bug.project], args.bench))

@@ -6,8 +6,8 @@
 A fix is mined from a clone's history, or from two releases of a package in the registry. Its
 changed tests fail without it and pass with it, in the jail. The bug is the state with the fix's
 tests and without the fix. A patch `passes` if the changed tests pass and the whole suite has no
-failure that it does not have with the developers' fix. Whether it is right only reading can say:
-it is printed beside theirs.
+failure that it does not have with the developers' fix. Both are printed, so that a reader can
+judge whether the patch is right.
 
 DIR keeps one environment for each project, the valid fixes (`cases.jsonl`) and the results
 (`results.jsonl`); finished ones are not run again.
@@ -37,7 +37,7 @@ from agent.target.interpreter import find_interpreter
 from agent.target.repository.layout import layout_at
 from agent.target.repository.tree import read_tree
 from agent.verify.project.suite_run import SuiteRun, run_suite
-from evaluation.lines import Lines, count, positive
+from evaluation.lines import JsonLinesFile, count, positive
 from evaluation.mining import (
     BadRepository,
     MinedFix,
@@ -49,7 +49,7 @@ from evaluation.projects import normalised
 from sandbox import Sandbox, SandboxError, open_sandbox
 
 SUITE_S = 120.0
-"""Projects whose suite takes longer are left out."""
+"""Projects whose suite takes longer are excluded."""
 
 
 class FixCase(TypedDict):
@@ -90,8 +90,8 @@ class FixRow(TypedDict):
 
 
 @dataclass(frozen=True)
-class Workplace:
-    """Where a source's files lie."""
+class FixWorkspace:
+    """The output folder, and the interpreter of a source."""
 
     out: Path
     python: Path
@@ -100,7 +100,7 @@ class Workplace:
         return self.out / "work" / case_id.replace("/", "+")
 
 
-async def suite_of(
+async def run_suite_in(
     root: Path, python: Path, sandbox: Sandbox, arguments: Sequence[str] = ()
 ) -> SuiteRun:
     """Runs tests of a folder in the jail. Raises `BadInput` and `SandboxError`."""
@@ -118,23 +118,23 @@ async def suite_of(
 
 
 async def validated(fix: MinedFix, python: Path, sandbox: Sandbox) -> FixCase | str:
-    """A case, or why the fix is not one."""
+    """Returns a case, or the reason why the fix cannot be used as one."""
     with tempfile.TemporaryDirectory(prefix="fix-") as folder:
         root = Path(folder, "project")
         write_tree(fix, root)
         for path, text in fix.before.items():
             (root / path).write_text(text, "utf-8")
-        before = await suite_of(root, python, sandbox, fix.tests)
+        before = await run_suite_in(root, python, sandbox, fix.tests)
         if not before.failing:
             return "; ".join(before.problems[:1]) or "its tests pass without the fix"
         write_tree(fix, root)
-        after = await suite_of(root, python, sandbox, fix.tests)
+        after = await run_suite_in(root, python, sandbox, fix.tests)
         passing = {node for node, row in after.outcomes.items() if row["status"] == "passed"}
         failing = sorted(passing.intersection(before.failing))
         if not failing:
             return f"its tests fail with the fix too: {'; '.join(after.problems[:1])}"
         began = time.monotonic()
-        whole = await suite_of(root, python, sandbox)
+        whole = await run_suite_in(root, python, sandbox)
         suite_s = time.monotonic() - began
         if suite_s > SUITE_S or len(whole.failing) > len(whole.outcomes) / 5:
             return f"its suite takes {suite_s:.0f} s, with {len(whole.failing)} failures"
@@ -146,10 +146,10 @@ async def validated(fix: MinedFix, python: Path, sandbox: Sandbox) -> FixCase | 
 
 
 async def heal_fix(
-    case: FixCase, fix: MinedFix, place: Workplace, sandbox: Sandbox, timeout_s: float,
+    case: FixCase, fix: MinedFix, place: FixWorkspace, sandbox: Sandbox, timeout_s: float,
     options: Sequence[str],
 ) -> FixRow:
-    """Heals the state without the fix by the command, and judges what it wrote."""
+    """Heals the state without the fix with `heal run`, and tests the files that it wrote."""
     root = place.folder(case["id"])
     write_tree(fix, root)
     for path, text in case["undone"].items():
@@ -163,7 +163,7 @@ async def heal_fix(
             "--timeout", f"{timeout_s:g}", "--python", str(place.python),
             *(f"--deselect={node}" for node in case["known"]), *options,
         ]
-        printed, errors = await asyncio.to_thread(_printed, command, root, data, 4 * timeout_s)
+        printed, errors = await asyncio.to_thread(_run_command, command, root, data, 4 * timeout_s)
     seconds = time.monotonic() - began
     try:
         document = json.loads(printed)
@@ -192,13 +192,13 @@ async def heal_fix(
 
 
 async def _passes(case: FixCase, root: Path, python: Path, sandbox: Sandbox) -> bool:
-    whole = await suite_of(root, python, sandbox)
+    whole = await run_suite_in(root, python, sandbox)
     passed = {node for node, row in whole.outcomes.items() if row["status"] == "passed"}
     return {*case["failing"]} <= passed and {*whole.failing} <= {*case["known"]}
 
 
-def _printed(command: Sequence[str], root: Path, data: str, most_s: float) -> tuple[str, str]:
-    """What the command prints on standard output and error."""
+def _run_command(command: Sequence[str], root: Path, data: str, most_s: float) -> tuple[str, str]:
+    """Runs a command; returns its standard output and error."""
     try:
         done = subprocess.run(
             command, cwd=root, capture_output=True, text=True, check=False,
@@ -266,18 +266,18 @@ def table(rows: Sequence[FixRow]) -> Iterator[str]:
                 "shown", "passes", "same", "claimed"
             )]
             wrong = sum(row["claimed"] and not row["passes"] for row in some)
-            middle = statistics.median(row["seconds"] for row in some)
+            median_s = statistics.median(row["seconds"] for row in some)
             yield (
                 f"{kind:22} {len(some):>5} " + f"{numbers[0]:>5} {numbers[1]:>6} {numbers[2]:>5}"
-                f" {numbers[3]:>7} {wrong:>12} {middle:>8.1f}"
+                f" {numbers[3]:>7} {wrong:>12} {median_s:>8.1f}"
             )
 
 
 async def _measure(args: argparse.Namespace) -> int:
     sandbox = open_sandbox()
-    cases: Lines[FixCase] = Lines(args.out / "cases.jsonl")
-    refused: Lines[dict[str, str]] = Lines(args.out / "left_out.jsonl")
-    rows: Lines[FixRow] = Lines(args.out / "results.jsonl")
+    cases: JsonLinesFile[FixCase] = JsonLinesFile(args.out / "cases.jsonl")
+    refused: JsonLinesFile[dict[str, str]] = JsonLinesFile(args.out / "left_out.jsonl")
+    rows: JsonLinesFile[FixRow] = JsonLinesFile(args.out / "results.jsonl")
     sources = [
         *(fixes_of_history(repo, args.newest, args.lines) for repo in args.repo),
         *(fixes_of_releases(name, args.out, args.newest, args.lines) for name in args.package),
@@ -293,21 +293,21 @@ async def _measure(args: argparse.Namespace) -> int:
             case = cases.by_id.get(fix.id)
             if case is None:
                 try:
-                    answer = await validated(fix, python, sandbox)
+                    validation = await validated(fix, python, sandbox)
                 except (BadInput, SandboxError, TimeoutError, UnicodeError, OSError) as error:
-                    answer = f"{type(error).__name__}: {error}"
-                if isinstance(answer, str):
-                    refused.add({"id": fix.id, "why": answer})
-                    print(f"{fix.id}: left out: {answer[:150]}", file=sys.stderr, flush=True)
+                    validation = f"{type(error).__name__}: {error}"
+                if isinstance(validation, str):
+                    refused.add({"id": fix.id, "why": validation})
+                    print(f"{fix.id}: left out: {validation[:150]}", file=sys.stderr, flush=True)
                     continue
-                cases.add(answer)
-                case = answer
+                cases.add(validation)
+                case = validation
                 print(f"{fix.id}: {case['kind']}", file=sys.stderr, flush=True)
             found += 1
             if fix.id in rows.by_id or args.mine_only:
                 continue
             row = await heal_fix(
-                case, fix, Workplace(args.out, python), sandbox, args.timeout, args.option
+                case, fix, FixWorkspace(args.out, python), sandbox, args.timeout, args.option
             )
             rows.add(row)
             _print(row)

@@ -29,17 +29,17 @@ from urllib.parse import quote
 from agent.core.dotenv_files import warn_of_dotenv
 from agent.core.events import to_jsonl
 from agent.interfaces.exits import HEALED, INTERRUPTED, USAGE
-from agent.iteration.context import TESTS_IN_A_BUDGET
+from agent.iteration.context import HANGING_TESTS_PER_BUDGET
 from agent.loop.session import BadSettings, Settings, open_session
 from evaluation.cases import BadSuite, Case, read_cases
 from evaluation.figures import grouped, table
 from evaluation.healing import CaseRow, HealedCase, heal_case, holds, is_right, line_of
-from evaluation.lines import Lines, count, for_each, positive
+from evaluation.lines import JsonLinesFile, count, for_each, positive
 from llm import LlmError
 from sandbox import SandboxError, open_sandbox
 
 TASKS = Path(__file__).parent / "bench" / "tasks.jsonl"
-ROW_TIMES = 16.0
+ROW_TIMEOUT_FACTOR = 16.0
 """The wall time of a row as a multiple of one search's budget: if a repair is refuted, a second
 search follows, and the machine may be busy."""
 
@@ -87,12 +87,12 @@ async def _benchmark(
     rows: Sequence[Case], settings: Settings, args: argparse.Namespace
 ) -> tuple[list[CaseRow], int]:
     """Runs the rows; returns their lines and the number of lines from an earlier run."""
-    _say(await setup_words(settings))
+    _say(await describe_setup(settings))
     if args.validate_reference:
         await validate(rows, settings)
     if args.fresh:
         (args.out / "results.jsonl").unlink(missing_ok=True)
-    lines: Lines[CaseRow] = Lines(args.out / "results.jsonl")
+    lines: JsonLinesFile[CaseRow] = JsonLinesFile(args.out / "results.jsonl")
     resumed = sum(row.id in lines.by_id for row in rows)
     await run(rows, settings, lines, args.workers)
     return [lines.by_id[row.id] for row in rows], resumed
@@ -118,13 +118,13 @@ def settings_for(
 ) -> Settings:
     """The agent's settings for one row; others come from the environment."""
     return Settings.from_env(
-        provider=provider, budget_s=budget_s * ROW_TIMES, search_s=budget_s,
-        test_wall_s=budget_s / TESTS_IN_A_BUDGET, max_candidates=candidates,
+        provider=provider, budget_s=budget_s * ROW_TIMEOUT_FACTOR, search_s=budget_s,
+        test_wall_s=budget_s / HANGING_TESTS_PER_BUDGET, max_candidates=candidates,
         max_iterations=max_iterations, autonomy_level="full_auto",
     )
 
 
-async def setup_words(settings: Settings) -> str:
+async def describe_setup(settings: Settings) -> str:
     """Describes the models and the sandbox; raises errors that would end every row."""
     with tempfile.TemporaryDirectory() as folder:
         async with open_session(settings.model_copy(update={"data_dir": Path(folder)})) as session:
@@ -147,7 +147,7 @@ async def validate(rows: Iterable[Case], settings: Settings) -> None:
 
 
 async def run(
-    rows: Iterable[Case], settings: Settings, lines: Lines[CaseRow], workers: int
+    rows: Iterable[Case], settings: Settings, lines: JsonLinesFile[CaseRow], workers: int
 ) -> None:
     """Runs the rows without a line, `workers` at a time."""
     pending = [row for row in rows if row.id not in lines.by_id]

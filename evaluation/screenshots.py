@@ -21,7 +21,7 @@ from evaluation.bench import ROOT, served
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-QUIET = (
+CHROMIUM_OPTIONS = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )
@@ -40,7 +40,7 @@ class Picture:
     height: int
     theme: Literal["light", "dark"]
     healed: bool
-    """Whether the first example is healed before."""
+    """Whether the first example is healed before the screenshot is taken."""
 
 
 PICTURES = (
@@ -50,7 +50,7 @@ PICTURES = (
 )
 
 
-def take(browser: Browser, address: str, picture: Picture) -> bytes:
+def take_screenshot(browser: Browser, address: str, picture: Picture) -> bytes:
     from PIL import Image  # a dependency of gradio
     from playwright.sync_api import expect
 
@@ -82,7 +82,7 @@ def browser() -> Iterator[Browser]:
     if found is None:
         raise SystemExit("Chromium was not found: install Debian's package `chromium`.")
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=found, args=list(QUIET))
+        launched = playwright.chromium.launch(executable_path=found, args=list(CHROMIUM_OPTIONS))
         yield launched
         launched.close()
 
@@ -91,7 +91,7 @@ def main(folder: Path) -> None:
     with browser() as chromium:
         for picture in PICTURES:
             with tempfile.TemporaryDirectory() as data, served(APP, Path(data)) as server:
-                shot = take(chromium, server.address, picture)
+                shot = take_screenshot(chromium, server.address, picture)
             path = folder / f"{picture.name}.png"
             path.write_bytes(shot)
             print(f"{path.name}: {len(shot) // 1024} KiB")

@@ -1,4 +1,4 @@
-"""Creates a suite with few tests from another: one failing and at most one passing assert a row.
+"""Creates a suite with few tests from another: one failing and at most one passing assert per row.
 
     python -m evaluation.thin --suite FILE --out FILE
 
@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agent.core.trees import parse
-from evaluation.cases import NAMES, BadSuite, Case, TruthScript, read_cases
+from evaluation.cases import IMPORTS, BadSuite, Case, TruthScript, read_cases
 
 WITHOUT_PASSING = 0.25
-_RUN = NAMES + """
+_RUN = IMPORTS + """
 import json
 found = []
 for code in json.load(open("asserts.json")):
@@ -59,11 +59,11 @@ def thin(row: Case) -> dict[str, object] | None:
     failing = [one for one, passed in zip(asserts, passing, strict=False) if not passed]
     if len(asserts) < 3 or len(passing) != len(asserts) or not failing:
         return None
-    holding = [one for one in asserts if one not in failing]
+    passing_asserts = [one for one in asserts if one not in failing]
     generator = random.Random(row.id)
     shown = [generator.choice(failing)]
-    if holding and generator.random() >= WITHOUT_PASSING:
-        shown.append(generator.choice(holding))
+    if passing_asserts and generator.random() >= WITHOUT_PASSING:
+        shown.append(generator.choice(passing_asserts))
     return {
         "id": row.id, "buggy": program, "fixed": row.fixed, "tests": shown,
         "held_out": [one for one in asserts if one not in shown],

@@ -1,4 +1,4 @@
-"""Compares the judge's verdicts with pytest's, and checks that forged passes are not believed.
+"""Compares the judge's verdicts with pytest's, and checks that it does not believe forged passes.
 
     python -m evaluation.verdicts [--cases FILE ...] [--only ID ...] [--jobs N] [--fresh]
         [--projects]
@@ -29,9 +29,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent.core.domain import EXCLUDED, OTHER_TESTS, File, Project, Report, Script, Verdict
+from agent.core.domain import NEUTRAL_STATUSES, OTHER_TESTS, File, Project, Report, Script, Verdict
 from agent.target.errors import BadInput, NotFixable
-from agent.target.interpreter import own_sites
+from agent.target.interpreter import site_folders
 from agent.target.task import TestText, make_task
 from agent.verify.judge import check
 from agent.verify.project.suite_run import run_suite
@@ -41,11 +41,11 @@ from evaluation.planted import PYTEST, run_plainly, task_of
 from sandbox.sandbox import Sandbox, open_sandbox
 
 BENCH = Path(__file__).with_name("bench")
-OUR_OWN = ("honest.jsonl", "forged.jsonl")
+DEFAULT_FILES = ("honest.jsonl", "forged.jsonl")
 PROJECTS = BENCH / "project_verdicts.toml"
 PLAIN_S = 60.0
 TEST_S = 5.0
-RIGHT = "passed"
+PASSED = "passed"
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ class Comparison:
     def ours(self) -> dict[str, str]:
         """The judge's outcome class of each node."""
         if self.case.snippet:
-            bad = [v.status for v in self.verdicts if v.status != RIGHT]
-            return {"": bad[0] if bad else RIGHT} if self.verdicts else {}
+            bad = [v.status for v in self.verdicts if v.status != PASSED]
+            return {"": bad[0] if bad else PASSED} if self.verdicts else {}
         return {verdict.name: verdict.status for verdict in self.verdicts}
 
     @property
@@ -98,7 +98,7 @@ class Comparison:
         """Descriptions of the tests whose outcomes differ."""
         plain, ours = dict(self.plain), self.ours
         if self.case.snippet:
-            same = (plain.get("") == RIGHT) == (ours.get("") == RIGHT)
+            same = (plain.get("") == PASSED) == (ours.get("") == PASSED)
             return [] if same else [f"{plain.get('')} -> {ours.get('', self.refused or 'none')}"]
         if set(plain) == {""}:  # the outcome of the file applies to each of its tests
             wrong = [node for node, status in ours.items() if status != plain[""]]
@@ -116,10 +116,10 @@ class Comparison:
     @property
     def believed(self) -> str:
         """The weakest integrity of a believed case; empty if it is not believed."""
-        return _believed(self.verdicts, self.case.before is not None)
+        return _weakest_integrity(self.verdicts, self.case.before is not None)
 
 
-def _believed(verdicts: Sequence[Verdict], is_project: bool = False) -> str:
+def _weakest_integrity(verdicts: Sequence[Verdict], is_project: bool = False) -> str:
     """The weakest integrity; a project is believed unless a verdict forbids it."""
     if any(one.fails for one in verdicts):
         return ""
@@ -183,7 +183,7 @@ def plain(case: VerdictCase) -> dict[str, str]:
         except subprocess.TimeoutExpired:
             return {"": "failed"}
         if case.snippet:
-            return {"": RIGHT if ended.returncode == 0 else "failed"}
+            return {"": PASSED if ended.returncode == 0 else "failed"}
         if outcomes is None:
             return {"": "error"}
         return {node.partition("::")[2]: status for node, status in outcomes.items()} or {
@@ -198,7 +198,7 @@ async def judged(case: VerdictCase, sandbox: Sandbox) -> tuple[Report | None, st
         intake = make_task(
             case.program, entry="mod.py", tests=[text], stdin=case.stdin,
             support=[File(path=path, text=body) for path, body in case.support],
-            package_folders=own_sites(),
+            package_folders=site_folders(),
         )
     except (BadInput, NotFixable) as refusal:
         return None, f"refused: {refusal}"[:200]
@@ -211,19 +211,19 @@ async def judged(case: VerdictCase, sandbox: Sandbox) -> tuple[Report | None, st
     return await check(task.solution, tests, task, sandbox, wall_s=TEST_S), ""
 
 
-async def judged_as_project(case: VerdictCase, sandbox: Sandbox) -> Comparison:
-    """Compares plain pytest in a jail with the judge of the case as a project; a file counts as
-    empty before."""
+async def judge_as_project(case: VerdictCase, sandbox: Sandbox) -> Comparison:
+    """Judges a case as a project, and compares with plain pytest in a jail; the program of a file
+    counts as empty before the repair."""
     root = case.entry.rpartition("/")[0]
     editable = [one for one in case.files if root and one.startswith(f"{root}/")] or [case.entry]
     project = Project(root="/none", name=root or "mod", editable=tuple(editable))
-    package_folders = own_sites()
+    package_folders = site_folders()
     run = await run_suite(case.files, project, package_folders, sandbox)
     outcomes = {node: str(row["status"]) for node, row in run.outcomes.items()}
     project = project.model_copy(update={"tests": tuple(outcomes)})
     task, _ = task_of({**case.files, case.entry: case.before or ""}, project, package_folders)
     _, solution = task_of(case.files, project, entry=case.entry)
-    to_heal = case.wanted or tuple(node for node, status in outcomes.items() if status == RIGHT)
+    to_heal = case.wanted or tuple(node for node, status in outcomes.items() if status == PASSED)
     tests = [
         Script(name=one, origin="user", code=case.tests, node=one, file=case.test_path)
         for one in to_heal
@@ -242,14 +242,14 @@ async def compare(
 
     async def act(case: VerdictCase) -> None:
         if case.before is not None:
-            found[case.id] = await judged_as_project(case, sandbox)
+            found[case.id] = await judge_as_project(case, sandbox)
             return
         outcomes = dict(case.outcomes)
         if case.kind == "honest" and (fresh or not outcomes):  # forged cases need no comparison
             outcomes = await asyncio.to_thread(plain, case)
         report, refused = await judged(case, sandbox)
         as_project = projects and case.kind == "forged" and not (case.snippet or case.stdin)
-        other = await judged_as_project(case, sandbox) if as_project else None
+        other = await judge_as_project(case, sandbox) if as_project else None
         found[case.id] = Comparison(
             case, outcomes, report.verdicts if report is not None else (), refused,
             None if other is None else other.believed,
@@ -281,7 +281,7 @@ def report_lines(comparisons: Sequence[Comparison]) -> Iterator[str]:
         counted = ", ".join(f"{name} {count}" for name, count in believed.most_common())
         yield f"forged programs, {len(forged)}: {counted}"
         if projects := [one for one in forged if one.case.before is not None]:
-            deceived = sum({*one.plain.values()} <= {RIGHT, *EXCLUDED} for one in projects)
+            deceived = sum({*one.plain.values()} <= {PASSED, *NEUTRAL_STATUSES} for one in projects)
             yield f"  plain pytest is deceived by {deceived} of {len(projects)} projects"
         for one in forged:
             if one.believed:
@@ -310,7 +310,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--projects", action="store_true", help="judge forged ones as projects too")
     args = parser.parse_args(arguments)
     cases = [
-        case for path in args.cases or [BENCH / name for name in OUR_OWN]
+        case for path in args.cases or [BENCH / name for name in DEFAULT_FILES]
         for case in read_cases(path)
         if not args.only or case.id.startswith(tuple(args.only))
     ]

@@ -3,8 +3,8 @@
     LLM_PROVIDER=llamacpp GGUF_MODEL=FILE python -m evaluation.with_model --suite FILE --out DIR
 
 The terminal command heals each case, as in `evaluation.claims`. Then the generator's model is asked
-a plain question repeatedly, first at temperature 0, then warm with different seeds, until it has
-used as many tokens as the loop. The first answer is *one-shot*; the first answer that passes the
+a plain question repeatedly, first at temperature 0, then at 0.7 with different seeds, until it has
+used as many tokens as `heal`. The first answer is *one-shot*; the first answer that passes the
 user's tests is *best of n*. Each is checked with the hidden truth. Suites: `cases`.
 
 For each method the command prints right, wrong (passing but incorrect), precision with its 95 %
@@ -29,14 +29,14 @@ from agent.core.settings import GENERATOR, Settings
 from agent.iteration.models import LOCAL_USER, Models
 from evaluation.cases import BadSuite, Case, read_cases
 from evaluation.claims import Claim, heal_case
-from evaluation.lines import Lines
+from evaluation.lines import JsonLinesFile
 from llm import Message, Provider, Reply, Request
-from llm.asking.answers import code_of
+from llm.asking.answers import parse_code
 from llm.errors import BadReply
 
 WARM, MAX_ANSWERS, MAX_TOKENS = 0.7, 8, 1_024
 SYSTEM = "You are a helpful assistant."
-FORM = "Give the whole program and nothing else."
+ANSWER_FORMAT = "Give the whole program and nothing else."
 
 
 class MethodResult(TypedDict):
@@ -72,7 +72,7 @@ def main() -> int:
         cases = [one for one in read_cases(args.suite)[:: args.every] if args.only in one.id]
     except BadSuite as error:
         parser.error(str(error))
-    done: Lines[CaseResult] = Lines(args.out / "with_model.jsonl")
+    done: JsonLinesFile[CaseResult] = JsonLinesFile(args.out / "with_model.jsonl")
     for case in cases:
         if case.id not in done.by_id:
             found = asyncio.run(_measure(case, args, models))
@@ -93,7 +93,7 @@ async def _measure(case: Case, args: argparse.Namespace, models: Models) -> Case
     assert choice is not None
     provider = models.provider(choice, LOCAL_USER)
     try:
-        answers = [one async for one in _plain(case, provider, claim["tokens"], args.out)]
+        answers = [one async for one in _plain_answers(case, provider, claim["tokens"], args.out)]
     finally:
         await provider.close()
     first = answers[0]
@@ -113,7 +113,7 @@ async def _measure(case: Case, args: argparse.Namespace, models: Models) -> Case
     }}
 
 
-async def _plain(
+async def _plain_answers(
     case: Case, provider: Provider, max_tokens: int, out: Path
 ) -> AsyncIterator[MethodResult]:
     """Yields the results of plain questions until one passes or `max_tokens` are used."""
@@ -130,7 +130,7 @@ async def _plain(
             reply = piece if isinstance(piece, Reply) else reply
         assert reply is not None
         try:
-            text = code_of(reply.text)
+            text = parse_code(reply.text)
         except BadReply:
             text = ""
         passes = bool(text) and await asyncio.to_thread(case.passes, {"program.py": text})
@@ -150,14 +150,14 @@ async def _plain(
 def question(case: Case) -> str:
     """The question that a user would ask a model."""
     if case.mode == "task":
-        return f"{case.task}\n\nWrite the program in Python. {FORM}"
+        return f"{case.task}\n\nWrite the program in Python. {ANSWER_FORMAT}"
     text = case.test_text
     tests = f"These tests should pass:\n\n```python\n{text}\n```\n\n" if text else ""
     failure = case.failure()
     error = f"The error is:\n{failure}\n\n" if failure else ""
     return (
         f"This Python program has a bug:\n\n```python\n{case.program}\n```\n\n{tests}"
-        f"{error}Write the corrected program. {FORM}"
+        f"{error}Write the corrected program. {ANSWER_FORMAT}"
     )
 
 

@@ -90,33 +90,33 @@ class Ledger:
             what: The name of the model.
         """
         wanted = Spent(usd or 0.0, question + answer, 1)
-        for owner, caps, _ in self._bounds(role):
+        for owner, caps, _ in self._applicable_caps(role):
             bounded = caps.tokens is not None or self.run.tokens is not None
             if usd is None and caps.usd is not None and not (bounded and caps.usd):
                 raise OverBudget(
                     f"The price of {what} is unknown, so a cap in dollars cannot bound it: add it "
                     "to the price table, or set a cap above $0 and a token cap.", f"{owner} price",
                 )
-        self._admit(role, wanted, what)
+        self._require_within_caps(role, wanted, what)
         charge = Charge(len(self.charges), role, wanted)
         self.charges.append(charge)
         return charge
 
-    def ask_again(self, charge: Charge, what: str) -> Charge:
+    def charge_retry(self, charge: Charge, what: str) -> Charge:
         """Charges a retry, which counts as one more call. Raises `OverBudget`."""
-        self._admit(charge.role, Spent(calls=1), what)
+        self._require_within_caps(charge.role, Spent(calls=1), what)
         amount = replace(charge.amount, calls=charge.amount.calls + 1)
         self.charges[charge.id] = replace(charge, amount=amount)
         return self.charges[charge.id]
 
-    def _bounds(self, role: str) -> tuple[tuple[str, Caps, Spent], ...]:
+    def _applicable_caps(self, role: str) -> tuple[tuple[str, Caps, Spent], ...]:
         """The name, caps and spending of the run and of a role."""
         own = self.roles.get(role, Caps())
         return ("run", self.run, self.spent()), (role, own, self.spent(role))
 
-    def _admit(self, role: str, wanted: Spent, what: str) -> None:
+    def _require_within_caps(self, role: str, wanted: Spent, what: str) -> None:
         """Raises `OverBudget` if a cap would be exceeded."""
-        for owner, caps, used in self._bounds(role):
+        for owner, caps, used in self._applicable_caps(role):
             for name, cap, need, shown in (
                 ("calls", caps.calls, used.calls + wanted.calls, _count),
                 ("tokens", caps.tokens, used.tokens + wanted.tokens, _count),
@@ -139,7 +139,7 @@ class Ledger:
         """The remaining seconds for calls of a role; `None` is unlimited."""
         left = [
             caps.seconds - used.seconds
-            for _, caps, used in self._bounds(role)
+            for _, caps, used in self._applicable_caps(role)
             if caps.seconds is not None
         ]
         return min(left, default=None)

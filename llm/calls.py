@@ -20,7 +20,7 @@ class CallStarted:
     usd: float | None
     """`None` if the price is unknown."""
     asked: tuple[tuple[str, str], ...] = ()
-    """(speaker, text) of each message without keys; the system prompt comes first."""
+    """(speaker, text) of each message, with keys removed; the system prompt comes first."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class CallRetried:
 
 
 @dataclass(frozen=True)
-class CallWaits:
+class CallWaiting:
     """The call waits for a local model to be downloaded or loaded."""
 
     id: int
@@ -53,7 +53,7 @@ class CallEnded:
 
 
 @dataclass(frozen=True)
-class CallBroke:
+class CallAborted:
     """The call failed or was cancelled; its possible cost is charged."""
 
     id: int
@@ -67,11 +67,11 @@ class CallBroke:
     usd: float | None
     wall_s: float
     said: str = ""
-    """The received part of the answer without keys."""
+    """The part of the answer that was received, with keys removed."""
 
 
 @dataclass(frozen=True)
-class Classified:
+class ModelRated:
     """A model was found to be small or slow; `words` says why."""
 
     words: str
@@ -88,5 +88,5 @@ class CallFellBack:
 
 
 CallEvent = (
-    CallStarted | CallRetried | CallWaits | CallEnded | CallBroke | Classified | CallFellBack
+    CallStarted | CallRetried | CallWaiting | CallEnded | CallAborted | ModelRated | CallFellBack
 )

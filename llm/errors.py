@@ -15,7 +15,7 @@
         UnknownModel         the provider does not have the model
         ContextOverflow      the request is longer than the model's context window
         Rejected             the provider found the request invalid: internal error
-          OptionRefused      it takes no schema or no temperature; the retry omits it
+          OptionRefused      it rejects an optional parameter; the retry omits it
         RateLimited          too many calls; `retry_after_s` says when to retry
         Overloaded           the provider has no capacity
         TimedOut             no answer within the deadline, or the stream stalled
@@ -74,7 +74,7 @@ class OverBudget(LlmError):
         self.excess = excess
 
     @property
-    def is_of_the_run(self) -> bool:
+    def is_run_cap(self) -> bool:
         """Whether the cap applies to the run, not to a role."""
         return self.cap.startswith("run ")
 

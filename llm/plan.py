@@ -36,9 +36,9 @@ Work = Literal["write", "think", "list"]
 model is sufficient."""
 Roles = Mapping[str, Work]
 
-THINKER = "anthropic"
+THINKING_PROVIDER = "anthropic"
 """The provider of the thinking roles if a small model writes."""
-FAMILY, CUSTOM = "openai", "custom"
+OPENAI, CUSTOM = "openai", "custom"
 """The row that stands for all compatible servers, and the row of a server that the user names."""
 
 
@@ -52,7 +52,7 @@ class Choice:
     model: str
     why: str
     optional: bool = False
-    """Whether rules may replace it: its role thinks, and the user named no model for it."""
+    """Whether rules may replace it: it is a thinking role without a model set by the user."""
     measured_small: bool | None = None
     """Whether its answers showed that the model is small or slow; `None` before the first one."""
 
@@ -149,7 +149,7 @@ def resolve(
     elif provider == "auto":
         base, why = resolver.auto(no_model_reason)
     elif provider_row(provider).small:
-        base, why = resolver.beside_claude(provider, f"LLM_PROVIDER={provider}")
+        base, why = resolver.local_with_claude(provider, f"LLM_PROVIDER={provider}")
     else:
         base, why = resolver.alone(provider, f"LLM_PROVIDER={provider}")
     unknown = sorted(by_role.keys() - roles.keys())
@@ -173,8 +173,8 @@ def resolve(
     fallback_choices = tuple(resolver.choice("", name, "used if another model is unreachable")
                              for name in fallbacks)
     asked = {one.provider for one in (*choices, *fallback_choices) if one.uses_model}
-    family = [name for name in sorted(asked) if provider_row(name).same_as == FAMILY]
-    if _set(provider_row(FAMILY), "base_url", resolver.given) and family and not any(
+    family = [name for name in sorted(asked) if provider_row(name).same_as == OPENAI]
+    if _get(provider_row(OPENAI), "base_url", resolver.given) and family and not any(
         _base_url(name, provider_row(name), resolver.given) for name in family
     ):
         notes.append(
@@ -187,9 +187,9 @@ def resolve(
 def with_preset(provider: str, given: Mapping[str, Option]) -> Mapping[str, Option]:
     """The set variables, with `provider` as the preset if it is a local server without a key, such
     as `llama-server`. `OPENAI_BASE_URL` then applies to it."""
-    family, row = provider_row(FAMILY), PROVIDERS.get(provider)
-    is_keyless_local = row is not None and row.same_as == FAMILY and row.local and not row.key
-    if not (is_keyless_local and _set(family, "base_url", given)) or _set(family, "preset", given):
+    family, row = provider_row(OPENAI), PROVIDERS.get(provider)
+    is_keyless_local = row is not None and row.same_as == OPENAI and row.local and not row.key
+    if not (is_keyless_local and _get(family, "base_url", given)) or _get(family, "preset", given):
         return given
     return {**given, family.settings["preset"].variable: provider}
 
@@ -210,11 +210,11 @@ class _Resolver:
 
     def check(self) -> None:
         """Raises `NoProvider` for conflicting settings."""
-        preset = _set(provider_row(FAMILY), "preset", self.given)
-        if preset and (preset not in PROVIDERS or PROVIDERS[preset].same_as != FAMILY):
-            known = ", ".join(name for name, row in PROVIDERS.items() if row.same_as == FAMILY)
+        preset = _get(provider_row(OPENAI), "preset", self.given)
+        if preset and (preset not in PROVIDERS or PROVIDERS[preset].same_as != OPENAI):
+            known = ", ".join(name for name, row in PROVIDERS.items() if row.same_as == OPENAI)
             raise NoProvider(f"OPENAI_PRESET={preset!r} is not a preset; choose one of {known}")
-        elsewhere = _set(provider_row(FAMILY), "base_url", self.given)
+        elsewhere = _get(provider_row(OPENAI), "base_url", self.given)
         if elsewhere and preset not in ("", CUSTOM) and not PROVIDERS[preset].local:
             raise NoProvider(
                 f"OPENAI_BASE_URL differs from the server of OPENAI_PRESET={preset}, whose key "
@@ -227,14 +227,14 @@ class _Resolver:
         """The choices for the best configured provider, and the reason."""
         small = [name for name, row in PROVIDERS.items() if row.small and self._set_up(row)]
         keyed = [name for name, row in PROVIDERS.items()
-                 if row.auto and row.same_as != FAMILY and self._has(row.key)]
-        server = self._server()
+                 if row.auto and row.same_as != OPENAI and self._has(row.key)]
+        server = self._openai_server()
         wanted = [*small, *keyed, *([server] if server else [])]
         for name in wanted:
             if missing(name):
                 continue
             if name in small:
-                return self.beside_claude(name, "it is configured")
+                return self.local_with_claude(name, "it is configured")
             if name in keyed:
                 return self.alone(name, "there is a key for it")
             if self._model("", name):
@@ -244,16 +244,16 @@ class _Resolver:
         absent = missing(wanted[0]) if wanted else "nothing else is configured"
         return None, f"{no_model_reason} ({absent})"
 
-    def beside_claude(self, name: str, why: str) -> tuple[dict[str, Choice], str]:
+    def local_with_claude(self, name: str, why: str) -> tuple[dict[str, Choice], str]:
         """A local model for writing, and Claude for the other roles if there is a key."""
         absent = "no key for Claude" if not self._has(
-            provider_row(THINKER).key
-        ) else missing(THINKER)
+            provider_row(THINKING_PROVIDER).key
+        ) else missing(THINKING_PROVIDER)
         if absent:
             lack = absent if absent.startswith("no key") else f"no Claude ({absent})"
             return self.alone(name, why, f"There is {lack}, so ", absent)
-        own = self.everywhere(name, why)
-        claude = self.everywhere(THINKER, "thinking roles run on Claude")
+        own = self.one_for_all_roles(name, why)
+        claude = self.one_for_all_roles(THINKING_PROVIDER, "thinking roles run on Claude")
         return {
             role: own[role] if work == "write" else claude[role]
             for role, work in self.roles.items()
@@ -266,10 +266,10 @@ class _Resolver:
 
         Args:
             why: Why the provider was chosen.
-            so: How `note`, which is set for a small model, begins.
+            so: The first words of `note`, which is set for a small model.
             absent: Why no other model answers the other roles.
         """
-        own = self.everywhere(name, why if so else "")
+        own = self.one_for_all_roles(name, why if so else "")
         writer = next((own[role] for role, work in self.roles.items() if work == "write"), None)
         if writer is None or not writer.is_small:
             return own, why
@@ -283,7 +283,7 @@ class _Resolver:
             for role, work in self.roles.items()
         }, f"{why}; {reason}"
 
-    def everywhere(self, name: str, why: str = "") -> dict[str, Choice]:
+    def one_for_all_roles(self, name: str, why: str = "") -> dict[str, Choice]:
         """One provider for all roles."""
         wanted = self.model if self.provider == name else ""
         target = f"{name}/{wanted}" if wanted else name
@@ -301,8 +301,8 @@ class _Resolver:
         name, _, model = target.strip().partition("/")
         if name == MOCK:
             return Choice(role, MOCK, "", why)
-        if name == FAMILY:
-            name = self._server() or FAMILY
+        if name == OPENAI:
+            name = self._openai_server() or OPENAI
         row, absent = provider_row(name), missing(name)
         if absent:
             raise NoProvider(f"{name} cannot be used: {absent}")
@@ -321,35 +321,35 @@ class _Resolver:
     def _model(self, role: str, name: str) -> str:
         """The default model of a role at a provider."""
         row = provider_row(name)
-        if row.same_as == FAMILY and name != (self._server() or FAMILY):
+        if row.same_as == OPENAI and name != (self._openai_server() or OPENAI):
             return row.model  # the variables belong to another server
         fast = self.roles.get(role) == "list" and "fast_model" in row.settings
         return str(row.chosen("fast_model" if fast else "model", self.given))
 
-    def _server(self) -> str:
+    def _openai_server(self) -> str:
         """The configured OpenAI-compatible server; empty if there is none."""
-        preset = _set(provider_row(FAMILY), "preset", self.given)
+        preset = _get(provider_row(OPENAI), "preset", self.given)
         if preset:
             return preset
         asked = PROVIDERS.get(self.provider)
-        if asked is not None and asked.same_as == FAMILY and self.provider != FAMILY:
+        if asked is not None and asked.same_as == OPENAI and self.provider != OPENAI:
             return self.provider
-        if _set(provider_row(FAMILY), "base_url", self.given):
+        if _get(provider_row(OPENAI), "base_url", self.given):
             return CUSTOM
         return next((
             name for name, row in PROVIDERS.items()
-            if row.same_as == FAMILY and row.auto and self._has(row.key)
+            if row.same_as == OPENAI and row.auto and self._has(row.key)
         ), "")
 
     def _set_up(self, row: ProviderRow) -> bool:
         """Whether the user has configured a provider that needs no key."""
-        return any(_set(row, option, self.given) for option in ("model", "base_url"))
+        return any(_get(row, option, self.given) for option in ("model", "base_url"))
 
     def _has(self, variable: str) -> bool:
         return bool(self.keys.get(variable, NO_KEY))
 
 
-def _set(row: ProviderRow, option: str, given: Mapping[str, Option]) -> str:
+def _get(row: ProviderRow, option: str, given: Mapping[str, Option]) -> str:
     """The user's value of an option; empty if it is not set."""
     setting = row.settings.get(option)
     return "" if setting is None else str(given.get(setting.variable, ""))
@@ -376,10 +376,10 @@ def connection(
 def _base_url(name: str, row: ProviderRow, given: Mapping[str, Option]) -> str:
     """The URL that is set for a provider; empty if there is none, or if it belongs to another
     server, to which this provider's key must not be sent."""
-    foreign = row.same_as == FAMILY and name not in (
-        CUSTOM, _set(provider_row(FAMILY), "preset", given)
+    foreign = row.same_as == OPENAI and name not in (
+        CUSTOM, _get(provider_row(OPENAI), "preset", given)
     )
-    return "" if foreign else _set(row, "base_url", given)
+    return "" if foreign else _get(row, "base_url", given)
 
 
 def parameters_b(model: str) -> float | None:

@@ -14,7 +14,7 @@ from llm.errors import LlmError
 from llm.provider import MOCK, PROVIDERS
 from llm.types import Usage
 
-OURS = Path(__file__).with_name("prices.yaml")
+DEFAULT_TABLE = Path(__file__).with_name("prices.yaml")
 _MILLION = 1_000_000
 
 Dollars = Annotated[float, Field(ge=0, lt=_MILLION, allow_inf_nan=False)]
@@ -64,7 +64,7 @@ class Price(Rates):
         return self.above if self.above is not None and question > self.above.tokens else self
 
 
-NOTHING = Price.model_validate(
+FREE_PRICE = Price.model_validate(
     {"from": date.min, "input": 0, "output": 0, "cache_read": 0, "cache_write": 0}
 )
 
@@ -86,7 +86,7 @@ class Prices(BaseModel):
         as `claude-haiku-4-5-20251001`."""
         row = PROVIDERS.get(provider)
         if provider in self.free or provider == MOCK or (row is not None and row.free):
-            return NOTHING
+            return FREE_PRICE
         stem = model
         head, _, tail = model.rpartition("-")
         if head and tail.isdecimal() and len(tail) == 8:
@@ -113,7 +113,7 @@ class Prices(BaseModel):
         return (question * rates.dearest_input + answer * rates.output) / _MILLION
 
     def before(self, other: Prices) -> Prices:
-        """This table, completed by the other."""
+        """This table, with the entries of `other` that it lacks."""
         models = {
             name: {**other.models.get(name, {}), **self.models.get(name, {})}
             for name in {**other.models, **self.models}
@@ -122,14 +122,14 @@ class Prices(BaseModel):
 
 
 @cache
-def our_prices() -> Prices:
+def default_prices() -> Prices:
     """The project's table."""
-    return read_prices(OURS)
+    return read_prices(DEFAULT_TABLE)
 
 
 def prices_with(path: Path | None) -> Prices:
     """The project's table, with a user's table taking precedence; raises `BadPrices`."""
-    return our_prices() if path is None else read_prices(path).before(our_prices())
+    return default_prices() if path is None else read_prices(path).before(default_prices())
 
 
 def read_prices(path: Path) -> Prices:

@@ -66,8 +66,8 @@ CHARACTERS_A_TOKEN = 3
 
 
 MAX_CHARACTERS = 16
-"""The most characters per token of a plausible count: words and programs have 3 to 5, and single
-tokens of blanks more."""
+"""The maximum characters per token of a plausible count. Words and programs have 3 to 5, tokens of
+several blanks more."""
 
 
 def estimated_tokens(text: str) -> int:
@@ -77,8 +77,8 @@ def estimated_tokens(text: str) -> int:
     return -(-(len(text) - wide) // CHARACTERS_A_TOKEN) + wide
 
 
-def too_few(tokens: int, characters: int) -> bool:
-    """Whether a text of so many characters cannot have so few tokens."""
+def implausibly_few(tokens: int, characters: int) -> bool:
+    """Whether this number of tokens is impossible for a text of this many characters."""
     return characters > tokens * MAX_CHARACTERS
 
 
@@ -126,7 +126,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class ProviderRow:
-    """The data of a provider that is available without importing it."""
+    """The data of a provider; reading it does not import the provider's packages."""
 
     factory: str
     """`module:callable`, called with a `Connection`."""

@@ -22,7 +22,7 @@ from llm.keys import Secret
 MARK = "***"
 """The replacement of a secret; no key contains stars."""
 SHORTEST = 6
-"""Characters below which a known secret is not looked for."""
+"""The minimum length of a known secret that is replaced."""
 
 SHAPES: dict[str, tuple[str, str]] = {
     "anthropic": ("sk-ant-", r"sk-ant-[\w-]{8,}"),
@@ -49,8 +49,8 @@ SHAPES: dict[str, tuple[str, str]] = {
 }
 """Service to a fixed part of its keys, for a fast pre-check, and the pattern of a key."""
 
-_SHAPED = [(mark, re.compile(rf"(?<![A-Za-z0-9])(?:{shape})")) for mark, shape in SHAPES.values()]
-_NAMED = re.compile(
+_PATTERNS = [(mark, re.compile(rf"(?<![A-Za-z0-9])(?:{shape})")) for mark, shape in SHAPES.values()]
+_ASSIGNED_SECRET = re.compile(
     r"(?:api_?key|token|secret|password|passwd)['\"]?\s*[:=]\s*['\"][^'\"\s]{6,}", re.IGNORECASE
 )
 
@@ -62,8 +62,8 @@ def may_hold_a_key(text: str) -> bool:
 
     Used to reject a text. The second case is not redacted, since that could break a program.
     """
-    return bool(_NAMED.search(text)) or any(
-        mark in text and shape.search(text) for mark, shape in _SHAPED
+    return bool(_ASSIGNED_SECRET.search(text)) or any(
+        mark in text and shape.search(text) for mark, shape in _PATTERNS
     )
 
 
@@ -81,7 +81,7 @@ class Redactor:
         while True:
             # Terminates: each iteration replaces at least one key by three stars.
             fresh = self._known.sub(MARK, text) if self._known else text
-            for mark, shape in _SHAPED:
+            for mark, shape in _PATTERNS:
                 if mark in fresh:
                     fresh = shape.sub(MARK, fresh)
             if fresh == text:

@@ -22,14 +22,14 @@ from itertools import count
 
 from llm.budget import Charge, Ledger
 from llm.calls import (
-    CallBroke,
+    CallAborted,
     CallEnded,
     CallEvent,
     CallFellBack,
     CallRetried,
     CallStarted,
-    CallWaits,
-    Classified,
+    CallWaiting,
+    ModelRated,
 )
 from llm.errors import (
     CallFailed,
@@ -45,7 +45,7 @@ from llm.errors import (
 )
 from llm.plan import SMALL_B, Choice, ModelPlan
 from llm.prices import Prices
-from llm.provider import Provider, estimated_tokens, overlong_message, provider_row, too_few
+from llm.provider import Provider, estimated_tokens, implausibly_few, overlong_message, provider_row
 from llm.tokens import answer_tokens, question_tokens, texts_of
 from llm.types import MAX_TOKENS, Reply, Request, Stream, Usage
 
@@ -54,7 +54,7 @@ LOADING_INTERVAL_S = 2.0
 RETRIES = 2
 FIRST_WAIT_S = 0.5
 
-LEARNING_S = 2.0
+LIST_MODELS_S = 2.0
 """Seconds for a server to list its models before the first request."""
 
 THINKING_TOKENS, MAX_THINKING_S, MIN_TIMED_TOKENS = (1_500, 300), 40.0, 16
@@ -74,11 +74,11 @@ class Breaker:
     open_until: float = 0.0
     probing: bool = False
 
-    MOST, REST_S = 3, 30.0
+    THRESHOLD, REST_S = 3, 30.0
 
     def admit(self) -> float:
         """Seconds until a call is allowed; 0 admits one."""
-        if self.failures < self.MOST:
+        if self.failures < self.THRESHOLD:
             return 0.0
         left = self.open_until - self.clock()
         if left > 0 or self.probing:
@@ -91,7 +91,7 @@ class Breaker:
         self.probing = False
         if isinstance(error, (ProviderDown, Overloaded, TimedOut)):
             self.failures += not again
-            if self.failures >= self.MOST:
+            if self.failures >= self.THRESHOLD:
                 self.open_until = self.clock() + self.REST_S
         elif error is None or isinstance(error, CallFailed):
             self.failures = 0
@@ -110,7 +110,7 @@ class Router:
     breaker: Callable[[Choice], Breaker]
     clock: Callable[[], float] = time.monotonic
     before: dict[str, Reply] = field(default_factory=dict)
-    """Answers by request hash that a resumed step has already paid for; each is reused once."""
+    """Answers, by request hash, that a step got before it was interrupted; each is reused once."""
     clean: Callable[[str], str] = str
     """Removes keys from an answer's text, since a server may echo its request."""
     _numbers: Iterator[int] = field(default_factory=count, init=False)
@@ -135,7 +135,7 @@ class Router:
         choice = self.plan.of(role)
         if choice is None:
             return None
-        provider = await self._provider(choice)  # what it lists may change the plan
+        provider = await self._provider(choice)  # its list of models may change the plan
         return None if self.plan.of(role) is None else _Routed(provider, self)
 
     async def _provider(self, choice: Choice) -> Provider:
@@ -144,7 +144,7 @@ class Router:
         if choice.model_key not in self._opened:
             opened = await asyncio.to_thread(self.open, choice)
             if provider_row(choice.provider).lists_windows:
-                await _learn_window(opened)
+                await _read_window(opened)
                 self._classify(choice, getattr(opened, "parameters_b", None))
             if self._opened.setdefault(choice.model_key, opened) is not opened:
                 await opened.close()  # a concurrent call was faster
@@ -165,7 +165,7 @@ class Router:
         for place, choice in enumerate(choices):
             has_output = False
             try:
-                call = await self._admitted(choice, request, key)
+                call = await self._start_call(choice, request, key)
                 async with aclosing(call.items()) as items:
                     async for item in items:
                         has_output = True
@@ -177,14 +177,14 @@ class Router:
                 to = choices[place + 1].words
                 self.emit(CallFellBack(request.role, choice.words, to, str(error)))
 
-    async def _admitted(self, choice: Choice, request: Request, key: str) -> _Call:
+    async def _start_call(self, choice: Choice, request: Request, key: str) -> _Call:
         """Admits, charges and reports a call; raises `ProviderDown` if the model's breaker is
         open, and `OverBudget`."""
         breaker = self.breaker(choice)
         pause_s = breaker.admit()
         if pause_s:
             raise ProviderDown(
-                f"{choice.words} failed {Breaker.MOST} times in a row and is not called for "
+                f"{choice.words} failed {Breaker.THRESHOLD} times in a row and is not called for "
                 f"another {pause_s:.0f} seconds; wait, or choose another model"
             )
         try:
@@ -241,7 +241,7 @@ class Router:
         if size is not None and size < SMALL_B:
             shown = f"{choice.words} is a small model ({size:.1f}B)"
         if shown and not known.is_small:
-            self.emit(Classified(shown))
+            self.emit(ModelRated(shown))
         if shown or size is not None:
             self.plan = self.plan.measured(choice.model_key, shown)
 
@@ -362,7 +362,7 @@ class _Call:
                 waiting.cancel()
                 self.received.append(item)
                 self.length += len(item)
-                if too_few(self.request.max_tokens, self.length):
+                if implausibly_few(self.request.max_tokens, self.length):
                     message = overlong_message(self.request.max_tokens)
                     raise InvalidResponse(f"{self.choice.words} {message}", started=True)
                 yield item
@@ -378,7 +378,7 @@ class _Call:
             doing = loading()
             if doing and doing != last:
                 last = doing
-                self.router.emit(CallWaits(self.number, doing))
+                self.router.emit(CallWaiting(self.number, doing))
 
     def _wait(self, error: CallFailed) -> float | None:
         """Seconds until the next attempt; `None` for no further attempt."""
@@ -396,7 +396,7 @@ class _Call:
     def _charge_retry(self, error: CallFailed) -> None:
         """Charges another attempt; raises `OverBudget` with the error of the last one."""
         try:
-            self.charge = self.router.ledger.ask_again(self.charge, self.choice.words)
+            self.charge = self.router.ledger.charge_retry(self.charge, self.choice.words)
         except OverBudget as over:
             message = f"{over}. A retry was needed because of an error: {error}"
             raise OverBudget(message, over.cap, over.excess) from error
@@ -404,7 +404,7 @@ class _Call:
     def _settle_reply(self, reply: Reply) -> Reply:
         """Settles and reports a reply; returns it with its cost."""
         router, choice = self.router, self.choice
-        usage = _counted(reply.usage)
+        usage = _clamped_usage(reply.usage)
         cost = router.prices.cost(choice.provider, choice.model, usage, self.today)
         wall_s, measured = router.clock() - self.began, reply
         reply = replace(
@@ -432,7 +432,7 @@ class _Call:
             counted = failed.usage if failed is not None else None
             # No provider bills more than the limit, however much it sent.
             answer = min(estimated_tokens("".join(self.received)), self.request.max_tokens)
-            usage = _counted(counted or Usage(self.question, answer, estimated=True))
+            usage = _clamped_usage(counted or Usage(self.question, answer, estimated=True))
         # A call that never began costs nothing, even if its price is unknown.
         free = not usage.total
         paid = router.prices.cost(choice.provider, choice.model, usage, self.today)
@@ -442,7 +442,7 @@ class _Call:
             router._charged_failures[choice.model_key] = str(failed)
         router.ledger.settle(self.charge, usage, usd, wall_s)
         cancelled = isinstance(error, (asyncio.CancelledError, GeneratorExit))
-        router.emit(CallBroke(
+        router.emit(CallAborted(
             self.number, self.request.role, choice.provider, choice.model,
             "Cancelled" if cancelled else type(error).__name__,
             "it was cancelled" if cancelled else str(error), usage, usd, wall_s,
@@ -458,7 +458,7 @@ def fingerprint(choice: Choice, request: Request) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def _counted(usage: Usage) -> Usage:
+def _clamped_usage(usage: Usage) -> Usage:
     """A provider's token counts, clamped to the valid range."""
     counts = {
         name: min(max(getattr(usage, name), 0), MAX_TOKENS)
@@ -478,9 +478,9 @@ def thinking_s(reply: Reply, *, loaded: bool) -> float:
     return reading + answered * max(0.0, reply.wall_s - first_s) / usage.output
 
 
-async def _learn_window(provider: Provider) -> None:
+async def _read_window(provider: Provider) -> None:
     """Reads a server's list of models with their windows. Errors are ignored, since the first call
     reports them."""
     with suppress(LlmError, TimeoutError):
-        async with asyncio.timeout(LEARNING_S):
+        async with asyncio.timeout(LIST_MODELS_S):
             await provider.models()

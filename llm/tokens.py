@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable
 
 from llm.types import Effort, Request
 
-TURN = 32
+MESSAGE_OVERHEAD = 32
 """Tokens around the text of one message: role, separators, chat template."""
 
-REASON = 256
-"""Tokens that the first request leaves free for the retry, which quotes the rejection reason."""
+RETRY_RESERVE = 256
+"""Tokens that the first request leaves free, since a retry also quotes the rejection reason."""
 
 THINKING: dict[Effort, int] = {"low": 2_048, "medium": 4_096, "high": 8_192}
 """Extra output tokens for a reasoning model, by effort."""
@@ -23,7 +23,7 @@ def texts_of(request: Request) -> tuple[str, ...]:
 
 def question_tokens(count: Callable[[str], int], texts: Iterable[str]) -> int:
     """Tokens of a request with these texts; `count` counts the tokens of one text."""
-    return sum(count(text) + TURN for text in texts)
+    return sum(count(text) + MESSAGE_OVERHEAD for text in texts)
 
 
 def answer_tokens(most: int, thinks: bool, effort: Effort | None) -> int:

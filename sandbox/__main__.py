@@ -4,7 +4,7 @@
     python -m sandbox selftest [--all] [--at-most LEVEL] [--json]
     python -m sandbox bench [--json]
 
-Each takes `--backend NAME`, before or after its name.
+Each command takes `--backend NAME`, before or after the command's name.
 `selftest` exits with 1 if an attack was not refused as expected, `bench` if a figure misses its
 target.
 Exit codes of `run`: that of the program; 124 after a time-out; 128 plus the signal's number if a
@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import get_args
 
 from sandbox.attacks import Gauntlet, World, gauntlet
-from sandbox.attacks.attack import THROUGH
-from sandbox.contract import RUN_AS_MAIN, Finding, findings
+from sandbox.attacks.attack import ATTACK_SUCCEEDED
+from sandbox.contract import RUN_AS_MAIN, CheckResult, run_checks
 from sandbox.levels import LEVEL_MEANINGS, JailLevel
 from sandbox.sandbox import BACKENDS, STRONGEST, Sandbox, open_sandbox
 from sandbox.types import Job, Limits, Outcome, SandboxError, SandboxUnavailable
@@ -66,7 +66,7 @@ def _split_arguments(arguments: list[str]) -> tuple[list[str], list[str]]:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"python -m {__package__}",
-        description="Runs untrusted Python in a jail. After -- come the program's arguments.",
+        description="Runs untrusted Python in a jail. The program's arguments follow after --.",
     )
     _offer_backends(parser, default=STRONGEST)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -182,9 +182,9 @@ async def _selftest(sandbox: Sandbox, every: bool, as_json: bool) -> int:
         seen = await gauntlet(sandbox, world)
     if not as_json:
         _show_gauntlet(seen)
-    found: list[Finding] = []
+    found: list[CheckResult] = []
     if every:
-        async for finding in findings(sandbox, seen.isolation.level):
+        async for finding in run_checks(sandbox, seen.isolation.level):
             found.append(finding)
             if not as_json:
                 _show_finding(finding)
@@ -204,20 +204,20 @@ def _show_gauntlet(seen: Gauntlet) -> None:
         if one.result != "blocked":
             print(f"{one.result:8} {one.name}: {one.errno or 'not tried'} ({one.why})")
     blocked, breached = seen.count("blocked"), seen.count("breached")
-    through = sum(result.control == THROUGH for result in seen.results)
+    through = sum(result.control == ATTACK_SUCCEEDED for result in seen.results)
     print(
         f"attacks: {blocked} blocked, {breached} breached, {seen.count('skipped')} skipped; "
         f"{through} succeeded without the jail"
     )
 
 
-def _show_finding(finding: Finding) -> None:
+def _show_finding(finding: CheckResult) -> None:
     print(f"{'holds' if finding.holds else 'FAILS':6} {finding.claim}", flush=True)
     if not finding.holds:
         print(f"       {finding.seen_wrong}")
 
 
-def _document(seen: Gauntlet, found: list[Finding], every: bool) -> dict[str, object]:
+def _document(seen: Gauntlet, found: list[CheckResult], every: bool) -> dict[str, object]:
     document: dict[str, object] = {
         "level": seen.isolation.level,
         "layers": [dataclasses.asdict(layer) for layer in seen.isolation.layers],

@@ -38,7 +38,7 @@ this machine."""
 ITEM = "def f(x):\n    return x * 2\n"
 PER_MESSAGE = 64
 
-_DEAF = """\
+_IGNORES_SIGNALS = """\
 import signal
 for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
     signal.signal(number, signal.SIG_IGN)
@@ -263,7 +263,7 @@ async def _kills() -> list[Figure]:
     sandbox = JailSandbox()
     late = []
     for _ in range(30):
-        outcome = await sandbox.run(Job(_DEAF, limits=Limits(wall_s=wall_s)))
+        outcome = await sandbox.run(Job(_IGNORES_SIGNALS, limits=Limits(wall_s=wall_s)))
         if outcome.ended != "timeout":
             raise SandboxError(f"an endless job did not time out: {outcome}")
         late.append(outcome.wall_s - wall_s)

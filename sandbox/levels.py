@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Level = Literal["L4", "L3", "L2", "L1", "R"]
-"""L4 L3 plus namespaces · L3 Landlock, seccomp, limits · L2 seccomp without any file access,
-limits · L1 limits only · R a remote sandbox."""
+"""L4: L3 plus namespaces. L3: Landlock, seccomp, limits. L2: seccomp without any file access,
+limits. L1: limits only. R: a remote sandbox."""
 
 JailLevel = Literal["L2", "L3", "L4"]
 """The levels of the backend `jail`, weakest first."""
@@ -23,13 +23,13 @@ LEVEL_MEANINGS: dict[Level, str] = {
 SAFE_FOR_PUBLIC: frozenset[Level] = frozenset({"L4", "L3", "L2", "R"})
 """Levels at which a public server may run anyone's code."""
 
-_FILTERED = (
+_SECCOMP_CANARIES = (
     "open a socket", "start a process", "run a program", "signal another process",
     "trace another process", "enter a namespace",
 )
-_GUARDED = ("read a file", "list a folder", "write a file", "write outside its folder")
-_APART = ("see the file system", "see the parent process")
-_OPEN = {
+_FILE_CANARIES = ("read a file", "list a folder", "write a file", "write outside its folder")
+_NAMESPACE_CANARIES = ("see the file system", "see the parent process")
+_ALLOWED_BY_GRANT = {
     "processes": (
         "start a process", "run a program", "signal another process", "see the parent process",
     ),
@@ -58,7 +58,7 @@ class Isolation:
     """The permissions that jobs can get on request: "processes", "loopback"."""
 
 
-def isolation_shown(
+def measured_isolation(
     controls: Mapping[str, str], met: Mapping[str, str], grants: Collection[str] = ()
 ) -> Isolation:
     """The level that canaries show.
@@ -67,12 +67,12 @@ def isolation_shown(
     succeeded. A layer holds if all its canaries are refused inside, and at least one of them was
     not refused in the same way outside. Canaries that `grants` allow are skipped.
     """
-    left = {name for grant in grants for name in _OPEN[grant]}
-    filtered = tuple(name for name in _FILTERED if name not in left)
-    places = tuple(name for name in _APART if name not in left)
+    left = {name for grant in grants for name in _ALLOWED_BY_GRANT[grant]}
+    filtered = tuple(name for name in _SECCOMP_CANARIES if name not in left)
+    places = tuple(name for name in _NAMESPACE_CANARIES if name not in left)
     seccomp = _layer("seccomp", filtered, {"EPERM", "EACCES"}, controls, met)
-    files = _layer("files", _GUARDED, {"EPERM", "EACCES", "ENOENT", "EROFS"}, controls, met)
-    landlock = _layer("Landlock", _GUARDED[-1:], {"EACCES"}, controls, met)
+    files = _layer("files", _FILE_CANARIES, {"EPERM", "EACCES", "ENOENT", "EROFS"}, controls, met)
+    landlock = _layer("Landlock", _FILE_CANARIES[-1:], {"EACCES"}, controls, met)
     spaces = _layer("namespaces", places, {"ENOENT", "ESRCH"}, controls, met)
     level: Level = "L1"
     if seccomp.holds and files.holds:

@@ -104,7 +104,7 @@ REMOTE = ("docker", "e2b", "daytona")
 
 
 def open_sandbox(name: str = STRONGEST, environment: Mapping[str, str] | None = None) -> Sandbox:
-    """The backend of that name; raises `SandboxUnavailable` with the next step.
+    """Opens a backend by name; raises `SandboxUnavailable`, which says what to do.
 
     `environment` has the key of a remote backend; the default is the process's environment.
     """

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 _FEW_ENTRIES = 200
 """A folder with more entries is removed in a thread."""
-_DEATH_S = 10.0
+_KILL_TIMEOUT_S = 10.0
 _GRANTS = frozenset({"loopback", "processes"})
 """Permissions that all jobs have here."""
 
@@ -72,7 +72,7 @@ class SubprocessSandbox(Sandbox):
             "processes; a hidden background process may survive"
         )
 
-    async def isolation(self, coming: Job | None = None) -> Isolation:
+    async def isolation(self, for_job: Job | None = None) -> Isolation:
         """The level L1: limits only."""
         limits = Layer("limits", True, "set inside and outside the job")
         return Isolation("L1", (limits,), _GRANTS)
@@ -218,7 +218,7 @@ class _Running(Conversation):
         self._cpu_s = usage.ru_utime + usage.ru_stime
         if self._deadline is not None:
             self._deadline.cancel()
-        self._kill_survivors(time.monotonic() + _DEATH_S)
+        self._kill_survivors(time.monotonic() + _KILL_TIMEOUT_S)
 
     def _kill_survivors(self, deadline: float) -> None:
         """Kills processes that left the group, repeatedly until none is found."""

@@ -95,9 +95,9 @@ class Job:
     `package_folders` has them."""
     limits: Limits = Limits()
     brief: bool = False
-    """Whether a batch ends soon. It gets a slot before long batches, whose owner may wait."""
+    """Whether a batch ends soon. Some slots are reserved for such batches, see `fair_queue`."""
     owner: str = ""
-    """The name by which waiting jobs take turns; it has no other effect."""
+    """The owner, for sharing slots fairly between owners; it has no other effect."""
     python: str = ""
     """The path of the interpreter, Python 3.10 or newer; empty uses the host's. The job's code is
     then compiled in the sandbox."""

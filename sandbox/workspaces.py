@@ -47,9 +47,9 @@ from sandbox.inside.removal import remove
 from sandbox.types import SandboxError, SandboxUnavailable
 
 OLDEST = (3, 10)
-"""The first version with all features of the guest."""
-_ASKED_S = 20.0
-_ASK = """
+"""The oldest Python version that can run the guest."""
+_QUERY_S = 20.0
+_QUERY = """
 import json, os, sys
 print(json.dumps([
     list(sys.version_info[:2]), sys.executable, sys.base_prefix, os.path.dirname(os.__file__),
@@ -117,7 +117,7 @@ class JailPython:
         process id."""
         import fcntl  # missing on Windows, where this module must still be importable
 
-        # First moved above their target numbers.
+        # Duplicated above all target numbers first, so that no target overwrites a source.
         moved = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, _LOWEST_SOURCE) for one in descriptors]
         try:
             return os.posix_spawn(
@@ -143,7 +143,7 @@ class Workspaces:
         self._lock = threading.RLock()
         self.has_spare_users = _may_change_user()
         self._home = _make_home_folder(self.has_spare_users)
-        """The folder of all hosts for the locks of spare users."""
+        """The folder with the locks of spare users, shared by all hosts."""
         # A job with processes has a private `/tmp`, which would hide these files.
         in_tmp = os.path.dirname(self._home) == "/tmp"
         # The name is part of library paths and must not reveal the sandbox.
@@ -208,7 +208,7 @@ class Workspaces:
     def end_server(self, workspace: JailFolder) -> None:
         """Removes a fork server's folder and processes, and releases its user."""
         if workspace.user is not None:
-            kill_all(_of_user(workspace.user))
+            kill_all(_pids_of_user(workspace.user))
         self.release_user(workspace, has_orphans=True)
         with suppress(OSError):  # files of a dying child are removed with this host's folder
             remove(workspace.folder)
@@ -237,7 +237,7 @@ class Workspaces:
         if not self._free:
             for _ in range(len(self._awaiting_reap)):
                 user = self._awaiting_reap.popleft()
-                any_left = next(_of_user(user, dead=True), None) is not None
+                any_left = next(_pids_of_user(user, dead=True), None) is not None
                 (self._awaiting_reap if any_left else self._free).append(user)
         if not self._free:
             self._free.extend(self._claim_block())
@@ -247,12 +247,12 @@ class Workspaces:
         for first in range(_SPARE_USERS.start, _SPARE_USERS.stop - _BLOCK, _BLOCK):
             path = str(Path(self._home, f"users-{first}"))
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-            if not _locked(descriptor):
+            if not _try_lock(descriptor):
                 os.close(descriptor)
                 continue
             self._lock_fds.append(descriptor)
             block = range(first, first + _BLOCK)
-            kill_all(_of_user(*block))  # a daemon may have survived a killed host
+            kill_all(_pids_of_user(*block))  # a daemon may have survived a killed host
             return block
         raise SandboxError(
             "all spare users for jobs are in use; end other programs that run jobs, or run fewer"
@@ -262,14 +262,14 @@ class Workspaces:
         """Creates this host's folder and removes those of hosts that have ended."""
         home = os.open(self._hosts, _A_FOLDER)
         try:
-            _locked(home, waits=True)
+            _try_lock(home, waits=True)
             for name in os.listdir(self._hosts):
                 if name.startswith("host-"):
-                    _remove_if_left(str(Path(self._hosts, name)))
+                    _remove_if_abandoned(str(Path(self._hosts, name)))
             folder = tempfile.mkdtemp(prefix="host-", dir=self._hosts)
             os.chmod(folder, 0o711)
             lock = os.open(folder, _A_FOLDER)
-            _locked(lock, waits=True)
+            _try_lock(lock, waits=True)
             self._lock_fds.append(lock)
         finally:
             os.close(home)
@@ -346,7 +346,7 @@ def python_at(path: str) -> Python:
     """The interpreter at a path; raises `SandboxError` if it does not answer or is too old."""
     try:
         answer = subprocess.run(
-            [path, "-I", "-S", "-c", _ASK], capture_output=True, text=True, timeout=_ASKED_S,
+            [path, "-I", "-S", "-c", _QUERY], capture_output=True, text=True, timeout=_QUERY_S,
             check=True,
         ).stdout
         (major, minor), executable, prefix, library, platform = json.loads(answer)
@@ -377,7 +377,7 @@ def survivors(workspace: JailFolder) -> list[int]:
     if sys.platform != "linux":
         return []
     user = workspace.user
-    return list(_of_user(user) if user is not None else _of_tag(workspace.process_tag))
+    return list(_pids_of_user(user) if user is not None else _pids_of_tag(workspace.process_tag))
 
 
 def kill_all(pids: Iterator[int] | list[int]) -> None:
@@ -391,7 +391,7 @@ def kill_all(pids: Iterator[int] | list[int]) -> None:
                 os.waitpid(pid, os.WNOHANG)
 
 
-def _of_user(*users: int, dead: bool = False) -> Iterator[int]:
+def _pids_of_user(*users: int, dead: bool = False) -> Iterator[int]:
     wanted = {str(user).encode() for user in users}
     for pid in _pids():
         status = _read(pid, "status")
@@ -402,7 +402,7 @@ def _of_user(*users: int, dead: bool = False) -> Iterator[int]:
             yield pid
 
 
-def _of_tag(tag: str) -> Iterator[int]:
+def _pids_of_tag(tag: str) -> Iterator[int]:
     """Finds copies of the guest by their arguments, and programs that it ran by their environment.
 
     A program that erases both is not found, which `describe` mentions for an ordinary user.
@@ -482,19 +482,19 @@ def _make_home_folder(for_spare_users: bool, first: str = "", name: str = "code-
     return home
 
 
-def _remove_if_left(folder: str) -> None:
+def _remove_if_abandoned(folder: str) -> None:
     try:
         descriptor = os.open(folder, _A_FOLDER)
     except FileNotFoundError:
         return
     try:
-        if _locked(descriptor):  # otherwise its host lives
+        if _try_lock(descriptor):  # otherwise its host lives
             remove(folder)
     finally:
         os.close(descriptor)
 
 
-def _locked(descriptor: int, waits: bool = False) -> bool:
+def _try_lock(descriptor: int, waits: bool = False) -> bool:
     """Locks an open file until it is closed; false if another process holds the lock."""
     import fcntl
 

@@ -25,7 +25,7 @@ from agent.interfaces.library import KEYS
 from agent.interfaces.terminal.cli import app
 from agent.iteration.models import key_names
 from agent.tools import Workspace, open_tools
-from agent.tools.debugging import DebuggerTools, Scene
+from agent.tools.debugging import DebuggerTools, DebugScope
 from sandbox import Sandbox
 
 ROOT = Path(__file__).parent.parent
@@ -42,7 +42,7 @@ EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
 VARIABLES = {
     *(row.name for row in table()), *key_names(),
     *(one.alias for one in provider_settings() if one.alias),
-    *re.findall(r"^# ([A-Z0-9_]+)=", reference_docs.ELSEWHERE, re.MULTILINE),
+    *re.findall(r"^# ([A-Z0-9_]+)=", reference_docs.ENV_FILE_FOOTER, re.MULTILINE),
 }
 
 
@@ -50,7 +50,7 @@ def tools() -> dict[str, set[str]]:
     """The tools on a workspace, and those of a debugger: what each takes."""
     found = open_tools(Workspace())
     nothing = Solution(files=(), entry="")  # and nothing is called
-    scene = Scene(Task(), nothing, (), Report(solution=""), {}, lambda words: [])
+    scene = DebugScope(Task(), nothing, (), Report(solution=""), {}, lambda words: [])
     DebuggerTools(scene, cast(Sandbox, None)).register(found)
     return {one["name"]: {*one["parameters"]["properties"]} for one in found.get_schemas()}
 

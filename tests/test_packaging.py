@@ -20,7 +20,7 @@ from agent.core.settings import Settings, provider_settings, table
 from agent.interfaces import reference_docs
 from agent.interfaces.terminal import options
 from agent.iteration.models import key_names
-from app import ON_A_SPACE
+from app import SPACE_MODEL
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -53,7 +53,7 @@ def test_the_spaces_list_is_the_core_and_every_runtime_extra() -> None:
 
 
 def test_the_model_of_a_space_is_fetched_while_it_is_built() -> None:
-    repository, _, file = ON_A_SPACE.partition(":")
+    repository, _, file = SPACE_MODEL.partition(":")
     assert front_matter()["preload_from_hub"] == [f"{repository} {file}"]
 
 

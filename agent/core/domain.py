@@ -28,7 +28,7 @@ WEIGHTS: dict[Origin, float] = {
     "user": FULL_WEIGHT, "doctest": FULL_WEIGHT, "task": FULL_WEIGHT, "held-out": FULL_WEIGHT,
     "required": FULL_WEIGHT, "confirmed": 0.7, "spec": 0.4, "contested": 0.1, "adversarial": 0.0,
 }
-VETO = 0.6
+VETO_WEIGHT = 0.6
 """The weight at which failing derived tests forbid success: one confirmed test, or two others."""
 
 TRUSTED_ORIGINS: frozenset[Origin] = frozenset(
@@ -38,7 +38,7 @@ SPECIFYING_ORIGINS: frozenset[Origin] = frozenset({"user", "doctest"})
 DERIVED_ORIGINS: frozenset[Origin] = frozenset(
     one for one, weight in WEIGHTS.items() if 0 < weight < FULL_WEIGHT
 )
-HOLD_OUT_FROM = 4
+MIN_TESTS_TO_HOLD_OUT = 4
 
 Status = Literal["passed", "failed", "error", "timeout", "skipped", "xfailed", "xpassed"]
 """The result of a test in pytest's terms, plus `timeout`."""
@@ -46,7 +46,7 @@ Integrity = Literal["isolated", "in-process"]
 INTEGRITY_ORDER: tuple[Integrity, ...] = ("in-process", "isolated")
 OTHER_TESTS = "*"
 """The node that represents all other tests that pytest collects from a file."""
-EXCLUDED: frozenset[Status] = frozenset({"skipped", "xfailed", "xpassed"})
+NEUTRAL_STATUSES: frozenset[Status] = frozenset({"skipped", "xfailed", "xpassed"})
 """Results that count neither for nor against a program."""
 VerdictStatus = Literal[Status, "vacuous", "not believed", "excluded"]
 """The status of a verdict: the test result, unless it counts for less."""
@@ -97,7 +97,7 @@ class Value(BaseModel):
         return cls.model_validate(json.loads(text))
 
 
-def renamed(name: str, old: str, default: Any) -> Any:
+def renamed_field(name: str, old: str, default: Any) -> Any:
     """A field that stored runs of the version before call `old`."""
     return Field(default, validation_alias=AliasChoices(name, old))
 
@@ -172,7 +172,7 @@ class Script(Value):
 
     `node` is a pytest node id without the file name, as `TestStack::test_pop`; `OTHER_TESTS` is any
     other test that pytest collects, except `excluded_nodes`. `uses_output` marks code that reads
-    `output`, the program's standard output. `file` is its file; empty for pasted code.
+    `output`, the program's standard output. `file` is the path of its file; empty for pasted code.
     """
 
     kind: Literal["script"] = "script"
@@ -180,7 +180,7 @@ class Script(Value):
     origin: Origin
     code: str
     node: str = ""
-    excluded_nodes: tuple[str, ...] = renamed("excluded_nodes", "without", ())
+    excluded_nodes: tuple[str, ...] = renamed_field("excluded_nodes", "without", ())
     uses_output: bool = False
     file: str = ""
 
@@ -293,7 +293,7 @@ class Project(Value):
     """Folders that modules are imported from, the likeliest first; "" is the project root."""
     arguments: tuple[str, ...] = ()
     editable: tuple[str, ...] = ()
-    excluded: tuple[str, ...] = renamed("excluded", "aside", ())
+    excluded: tuple[str, ...] = renamed_field("excluded", "aside", ())
     """Node ids of tests that failed before and are not to be repaired."""
     tests: tuple[str, ...] = ()
     """Node ids of its suite before the repair; a repair must not lose any of them."""
@@ -305,16 +305,16 @@ class Project(Value):
     test_s: float = 0.0
     """The wall time limit of one test; 0 for the default."""
     only: tuple[str, ...] = ()
-    """The tests of a suite that takes too long for its time, which alone are run; else empty."""
+    """The only tests that are run if the whole suite would take too long; else empty."""
     changed: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Recently changed files with their changed lines."""
     command: tuple[str, ...] = ()
     """The arguments of Python for a suite that is run by a command instead of pytest."""
     command_words: str = ""
-    """That command as typed, which names its only test."""
+    """The command as entered by the user; it is the name of the suite's only test."""
 
     @property
-    def whole_suite(self) -> int:
+    def suite_size(self) -> int:
         """The number of tests of its suite; 0 if some of them are left out for lack of time."""
         return 0 if self.only else len(self.tests)
 
@@ -328,7 +328,7 @@ class Task(Value):
     support: tuple[File, ...] = ()
     stdin: str = ""
     argv: tuple[str, ...] = ()
-    site_dirs: tuple[str, ...] = renamed("site_dirs", "sites", ())
+    site_dirs: tuple[str, ...] = renamed_field("site_dirs", "sites", ())
     project: Project | None = None
     doctests: bool = False
     """Doctests count in addition to other tests even if they failed before the repair."""
@@ -369,7 +369,7 @@ class JailLayer(Value):
 
     name: str
     holds: bool
-    observed: str = renamed("observed", "seen", ...)
+    observed: str = renamed_field("observed", "seen", ...)
 
 
 class JailStatus(Value):
@@ -392,9 +392,9 @@ class Verdict(Value):
     """How a pass was established; `None` for a test that does not pass."""
     reason: str = ""
     """Why a pass is not `isolated`."""
-    disbelieved: str = renamed("disbelieved", "doubt", "")
+    disbelieved: str = renamed_field("disbelieved", "doubt", "")
     """Why the pass or skip is not believed; empty if it is."""
-    excluded: str = renamed("excluded", "aside", "")
+    excluded: str = renamed_field("excluded", "aside", "")
     """Why the test is excluded, so that its failure does not count; empty if it counts."""
     vacuous: bool = False
     """The test passes even when the program returns wrong values, so it is no evidence."""
@@ -428,7 +428,7 @@ class Verdict(Value):
     @property
     def fails(self) -> bool:
         """Whether it neither passes nor is skipped or excluded."""
-        if self.excluded or (self.status in EXCLUDED and not self.disbelieved):
+        if self.excluded or (self.status in NEUTRAL_STATUSES and not self.disbelieved):
             return False
         return not self.passed
 
@@ -439,14 +439,14 @@ class Report(Value):
     solution: str
     verdicts: tuple[Verdict, ...] = ()
     ending: Ending | None = None
-    wrong_file: str = renamed("wrong_file", "astray", "")
+    wrong_file: str = renamed_field("wrong_file", "astray", "")
     """The file that the tests imported instead of the program, in words; else empty."""
     untested: int = 0
     """Tests of a project that were not run, for lack of time."""
 
     @property
     def passed(self) -> bool:
-        """Whether no deciding test fails; without a trusted pass the program must not crash."""
+        """Whether no deciding test fails; if no trusted one passes, it must also not crash."""
         if self.failing or self.wrong_file:
             return False
         decided = any(verdict.passed for verdict in self.trusted)
@@ -459,7 +459,7 @@ class Report(Value):
 
     @property
     def is_specified(self) -> bool:
-        """Whether user tests specify the program; derived tests then raise only doubts."""
+        """Whether user tests specify the program, so that derived tests cannot block success."""
         return any(verdict.origin in SPECIFYING_ORIGINS for verdict in self.verdicts)
 
     @property
@@ -472,10 +472,10 @@ class Report(Value):
 
     @property
     def failing(self) -> tuple[Verdict, ...]:
-        """The verdicts that forbid success; derived ones only if their weight reaches `VETO`."""
+        """Verdicts that forbid success; derived ones if their weights reach `VETO_WEIGHT`."""
         failing = tuple(verdict for verdict in self.deciding_verdicts if verdict.fails)
         derived = sum(WEIGHTS[one.origin] for one in failing if one.origin in DERIVED_ORIGINS)
-        if derived >= VETO:
+        if derived >= VETO_WEIGHT:
             return failing
         return tuple(one for one in failing if one.origin in TRUSTED_ORIGINS)
 
@@ -490,8 +490,8 @@ class Report(Value):
 
     @property
     def is_contested(self) -> bool:
-        """Whether the doubts would forbid success with the weight of uncontested tests."""
-        return not self.is_specified and WEIGHTS["spec"] * len(self.derived_failures) >= VETO
+        """Whether `derived_failures` would forbid success if each weighed as a `spec` test."""
+        return not self.is_specified and WEIGHTS["spec"] * len(self.derived_failures) >= VETO_WEIGHT
 
     @property
     def weakest(self) -> Verdict | None:
@@ -625,7 +625,7 @@ class Diagnosis(Value):
     fixable: bool = True
     cause: str
     evidence: tuple[str, ...] = ()
-    suspicious_lines: tuple[SuspiciousLine, ...] = renamed("suspicious_lines", "blamed", ())
+    suspicious_lines: tuple[SuspiciousLine, ...] = renamed_field("suspicious_lines", "blamed", ())
     confidence: float = 0.5
     suggests: Approach | None = None
 
@@ -642,18 +642,18 @@ class Evidence(Value):
     """Changed inputs on which the repaired program raised no new error."""
     new_failures: tuple[str, ...] = ()
     """Inputs on which it raises or hangs although the original program returned a value."""
-    inconsistent: tuple[str, ...] = renamed("inconsistent", "wavering", ())
-    """Calls of the tests whose result differs when run among the changed inputs."""
-    competing_patches: int = renamed("competing_patches", "others", 0)
+    inconsistent: tuple[str, ...] = renamed_field("inconsistent", "wavering", ())
+    """Calls of the tests that give another result when run together with changed inputs."""
+    competing_patches: int = renamed_field("competing_patches", "others", 0)
     refuted: int = 0
     """Competing patches that pass the tests shown to the search and fail a held-out one."""
-    variants_tried: int = renamed("variants_tried", "siblings", 0)
+    variants_tried: int = renamed_field("variants_tried", "siblings", 0)
     """Variants of the repair that were tried."""
-    uncovered: tuple[str, ...] = renamed("uncovered", "unwatched", ())
+    uncovered: tuple[str, ...] = renamed_field("uncovered", "unwatched", ())
     """Changed conditions of which the tests cover only one branch."""
-    newly_accepted: tuple[str, ...] = renamed("newly_accepted", "doubts", ())
+    newly_accepted: tuple[str, ...] = renamed_field("newly_accepted", "doubts", ())
     """Changed inputs that the program rejected before and accepts now, in words."""
-    inconclusive: str = renamed("inconclusive", "unsettled", "")
+    inconclusive: str = renamed_field("inconclusive", "unsettled", "")
     """Which of the checks above ran out of time, in words."""
     mutants: int = 0
     """Mutants of the repaired lines, without equivalent ones and the original program."""
@@ -662,7 +662,7 @@ class Evidence(Value):
     """The mutants that no test detected, in words."""
     equivalent: int = 0
     """Undetected mutants that give the same results as the repair on all changed inputs."""
-    whole_function: bool = renamed("whole_function", "around", False)
+    whole_function: bool = renamed_field("whole_function", "around", False)
     """The mutants are of the whole function, because the repaired lines have too few."""
     reruns: int = 0
     disagreeing: tuple[str, ...] = ()
@@ -675,9 +675,9 @@ class Proof(Value):
 
     level: ProofLevel
     why: str
-    missing: str = renamed("missing", "lacks", "")
+    missing: str = renamed_field("missing", "lacks", "")
     """The part of `why` that prevents the next level."""
-    not_held_out: NotHeldOut = renamed("not_held_out", "unheld", "")
+    not_held_out: NotHeldOut = renamed_field("not_held_out", "unheld", "")
     """Why no test was held out, if that prevents the next level."""
     evidence: Evidence | None = None
 

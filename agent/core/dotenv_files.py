@@ -19,7 +19,7 @@ from agent.core.settings import BadSettings, Settings, table
 from llm.provider import PROVIDERS
 
 log = logging.getLogger("agent")
-TRUSTED = "HEAL_ENV_FILE"
+ENV_FILE = "HEAL_ENV_FILE"
 _GUARDED = {
     "ALLOW_HOST_KEYS", "HEAL_DATA_DIR", "HEAL_PRICES", "HEAL_PROMPTS", "HEAL_ROLE_BUDGETS",
     "HEAL_SANDBOX", "HEAL_SHARE", "HEAL_TRACE_CONTENT", "HF_LESSONS_REPO",
@@ -49,21 +49,21 @@ def read_dotenv(path: Path = Path(".env"), *, trusted: bool = False) -> str:
     Raises:
         BadSettings: A file cannot be read, or the file named by `HEAL_ENV_FILE` is missing.
     """
-    if named := os.environ.get(TRUSTED, "").strip():
+    if named := os.environ.get(ENV_FILE, "").strip():
         if not Path(named).expanduser().is_file():
-            raise BadSettings(f"{TRUSTED}={named} is not a file. Correct the path or unset it.")
-        _add(_values(Path(named).expanduser()))
+            raise BadSettings(f"{ENV_FILE}={named} is not a file. Correct the path or unset it.")
+        _set_missing_variables(_values(Path(named).expanduser()))
     values = _values(path)
     if trusted:
-        _add(values)
+        _set_missing_variables(values)
         return ""
-    _add({name: values[name] for name in values if _may_set(name, values[name])})
+    _set_missing_variables({name: values[name] for name in values if _may_set(name, values[name])})
     ignored = [name for name in values if _is_ignored(name, values[name])]
     if not ignored:
         return ""
     return (
         f"{path} sets {', '.join(ignored)}, which is ignored: a repository may not choose where "
-        f"code runs, where keys go or what is spent. If you trust the file, set {TRUSTED}={path}"
+        f"code runs, where keys go or what is spent. If you trust the file, set {ENV_FILE}={path}"
     )
 
 
@@ -80,7 +80,7 @@ def _values(path: Path) -> dict[str, str]:
         raise BadSettings(f"{path} cannot be read: {error}. Correct or remove it.") from error
 
 
-def _add(values: Mapping[str, str]) -> None:
+def _set_missing_variables(values: Mapping[str, str]) -> None:
     for name, value in values.items():
         os.environ.setdefault(name, value)
 
@@ -89,20 +89,20 @@ def _may_set(name: str, value: str) -> bool:
     if name in _CAPS:
         return _lowers(name, value)
     if name in _ADDRESSES:
-        return not value.strip() or _is_here(value)
-    return name in _KEYS or (name in _known() and name not in _GUARDED)
+        return not value.strip() or _is_loopback(value)
+    return name in _KEYS or (name in _default_values() and name not in _GUARDED)
 
 
 def _is_ignored(name: str, value: str) -> bool:
     """Whether an untrusted file sets a variable that would have an effect."""
-    known = _known()
+    known = _default_values()
     return (
         name not in os.environ and value.strip() not in ("", known.get(name))
         and (name in known or name in _NOT_SETTINGS) and not _may_set(name, value)
     )
 
 
-def _known() -> dict[str, str]:
+def _default_values() -> dict[str, str]:
     found = {one.name: one.shown for one in table()}
     aliases = {
         setting.alias: "" for row in PROVIDERS.values() for setting in row.settings.values()
@@ -119,7 +119,7 @@ def _lowers(name: str, value: str) -> bool:
         return True  # rejected later, when the settings are read
 
 
-def _is_here(address: str) -> bool:
+def _is_loopback(address: str) -> bool:
     try:
         host = urlsplit(address if "//" in address else f"//{address}").hostname or ""
         return host == "localhost" or ip_address(host).is_loopback

@@ -26,7 +26,7 @@ from agent.core.domain import (
     Strategy,
     SuspectFile,
     Value,
-    renamed,
+    renamed_field,
 )
 from agent.core.state import Ruled, Stop
 from llm.types import Finish
@@ -189,7 +189,7 @@ class ToolCalled(Value):
     tool: str
     arguments: str
     """JSON text as written by the model."""
-    result: str = renamed("result", "seen", ...)
+    result: str = renamed_field("result", "seen", ...)
 
 
 class PatchProposed(Value):
@@ -228,7 +228,7 @@ class Ambiguous(Value):
 
     kind: Literal["ambiguous"] = "ambiguous"
     iteration: int
-    competing: CompetingPatches = renamed("competing", "rivals", ...)
+    competing: CompetingPatches = renamed_field("competing", "rivals", ...)
 
 
 class Critiqued(Value):
@@ -247,7 +247,7 @@ class Proved(Proof):
     features: Mapping[str, float] = Field(default_factory=dict)
 
     @property
-    def settles_competition(self) -> bool:
+    def has_no_competing_patch(self) -> bool:
         """Whether all tests, including held-out ones, refuted every other behaviour."""
         evidence = self.evidence
         return evidence is not None and not evidence.competing_patches and not evidence.inconclusive
@@ -312,7 +312,7 @@ class ModelCalled(ModelCall):
     cached: bool = False
     """The answer came from this run's log or a recording; no request was sent."""
     question: str = ""
-    answer_id: str = renamed("answer_id", "said", "")
+    answer_id: str = renamed_field("answer_id", "said", "")
     """The store address of the full answer, which a repeated step reuses."""
     answer: str = ""
 
@@ -366,7 +366,7 @@ class Waiting(Value):
     interrupt: str
     question: str
     diff: str = ""
-    competing: CompetingPatches | None = renamed("competing", "rivals", None)
+    competing: CompetingPatches | None = renamed_field("competing", "rivals", None)
     needs: Annotated[
         Literal["answer", "review", "permission", "help", "budget", "key", "visitor"],
         BeforeValidator(lambda value: "permission" if value == "leave" else value),  # of older runs
@@ -376,9 +376,9 @@ class Waiting(Value):
     """The text of the entry file under review."""
     tried: str = ""
     """A person's program that failed."""
-    hint_refusal: str = renamed("hint_refusal", "unhinted", "")
+    hint_refusal: str = renamed_field("hint_refusal", "unhinted", "")
     """Why a hint cannot be used; empty if a model reads it."""
-    budget_extension: Extended | None = renamed("budget_extension", "more", None)
+    budget_extension: Extended | None = renamed_field("budget_extension", "more", None)
     """The offered budget at a limit; `None` if nothing is offered."""
 
 
@@ -402,7 +402,7 @@ class RunFinished(Value):
     proof: ProofLevel | None
     confidence: float | None = None
     unsure: str = ""
-    fitting_repairs: int = renamed("fitting_repairs", "fitting", 1)
+    fitting_repairs: int = renamed_field("fitting_repairs", "fitting", 1)
     """The number of different repairs that fit the tests, this one included."""
     strategy: Strategy | None
     edit: str = ""

@@ -15,7 +15,7 @@ in_thread = asyncio.to_thread
 """Runs slow synchronous work in a thread, so that the event loop is not blocked."""
 
 
-def outside_any_loop(work: Coroutine[object, object, T]) -> T:
+def run_coroutine(work: Coroutine[object, object, T]) -> T:
     """Runs a coroutine to its end, in a new thread if this one has a running event loop."""
     try:
         asyncio.get_running_loop()
@@ -43,7 +43,7 @@ def blocking(function: Callable[P, Coroutine[object, object, T]]) -> Callable[P,
 
     @wraps(function)
     def run(*args: P.args, **named: P.kwargs) -> T:
-        return outside_any_loop(function(*args, **named))
+        return run_coroutine(function(*args, **named))
 
     run.__name__ = function.__name__.removeprefix("a")
     run.__qualname__ = function.__qualname__.removesuffix(function.__name__) + run.__name__

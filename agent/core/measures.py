@@ -6,7 +6,7 @@ import ast
 import math
 from collections.abc import Callable, Mapping
 
-from agent.core.trees import is_legible, nodes_of
+from agent.core.trees import is_parsable, nodes_of
 
 Measure = Callable[[str], int | bool | None]
 """A metric of a text; `None` where the text does not parse."""
@@ -20,7 +20,7 @@ _DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 def cyclomatic_complexity(text: str) -> int | None:
     """McCabe's cyclomatic complexity of the whole program."""
-    if not is_legible(text):
+    if not is_parsable(text):
         return None
     nodes = nodes_of(text)
     either = sum(len(one.values) - 1 for one in nodes if isinstance(one, ast.BoolOp))
@@ -35,7 +35,7 @@ def line_count(text: str) -> int:
 
 def has_docstrings(text: str) -> bool | None:
     """Whether all public functions and classes have docstrings, or the module if it has none."""
-    if not is_legible(text):
+    if not is_parsable(text):
         return None
     nodes = nodes_of(text)
     named = [one for one in nodes if isinstance(one, _DOCUMENTED)]
@@ -51,7 +51,7 @@ MEASURES: Mapping[str, Measure] = {
 }
 
 
-def measured(text: str) -> dict[str, int | bool | None]:
+def measure_all(text: str) -> dict[str, int | bool | None]:
     return {name: measure(text) for name, measure in MEASURES.items()}
 
 

@@ -72,7 +72,7 @@ Targets = Annotated[
 ]
 
 
-def _set(variable: str, default: object, about: str, *, shown: str = "", **more: Any) -> Any:
+def _env(variable: str, default: object, about: str, *, shown: str = "", **more: Any) -> Any:
     """A field set by a variable; `about` is Markdown, `shown` replaces the default in tables."""
     if shown:
         more["json_schema_extra"] = {"shown": shown}
@@ -84,163 +84,163 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
-    provider: str = _set("LLM_PROVIDER", "auto", "see [Use a model](../use-a-model.md)")
-    model: str = _set("LLM_MODEL", "", "the model of that provider, for all its roles")
-    roles: Targets = _set(
+    provider: str = _env("LLM_PROVIDER", "auto", "see [Use a model](../use-a-model.md)")
+    model: str = _env("LLM_MODEL", "", "the model of that provider, for all its roles")
+    roles: Targets = _env(
         "LLM_ROLES", {}, "other models for single roles, for example `critic=mock, "
         "debugger=anthropic/claude-opus-5-5`",
     )
-    fallbacks: Annotated[tuple[str, ...], BeforeValidator(_targets)] = _set(
+    fallbacks: Annotated[tuple[str, ...], BeforeValidator(_targets)] = _env(
         "LLM_FALLBACK", (), "fallback models, in this order, for a model that is unreachable"
     )
     options: Mapping[str, Option] = Field(default_factory=dict)
     """The values of the variables that rows of `llm.provider.PROVIDERS` name."""
-    budget_usd: Dollars = _set("HEAL_BUDGET_USD", 0.5, "dollars a run may spend on models")
-    budget_tokens: Number = _set("HEAL_BUDGET_TOKENS", 200_000, "tokens a run may spend on models")
-    budget_calls: Number = _set("HEAL_BUDGET_CALLS", 40, "model calls of a run, retries included")
-    role_budgets: Annotated[Mapping[str, Caps], BeforeValidator(_role_caps)] = _set(
+    budget_usd: Dollars = _env("HEAL_BUDGET_USD", 0.5, "dollars a run may spend on models")
+    budget_tokens: Number = _env("HEAL_BUDGET_TOKENS", 200_000, "tokens a run may spend on models")
+    budget_calls: Number = _env("HEAL_BUDGET_CALLS", 40, "model calls of a run, retries included")
+    role_budgets: Annotated[Mapping[str, Caps], BeforeValidator(_role_caps)] = _env(
         "HEAL_ROLE_BUDGETS", {}, "additional limits of single roles, for example `critic.calls=2, "
         "debugger.usd=0.10, generator.seconds=90`",
     )
-    prices: File | None = _set(
+    prices: File | None = _env(
         "HEAL_PRICES", None, "your own price table, in the format of `llm/prices.yaml`"
     )
-    prompts: File | None = _set(
+    prompts: File | None = _env(
         "HEAL_PROMPTS", None, "a folder with your own prompts, which replace those of the same "
         "name in `prompts/`; a changed file is used from the next call on",
     )
-    allow_host_keys: bool = _set(
+    allow_host_keys: bool = _env(
         "ALLOW_HOST_KEYS", False, "`1`: a public page uses the host's API keys for its visitors"
     )
     host_keys: bool = True
     """The host's own API keys may be used, as on loopback and in the terminal."""
-    trace_content: bool = _set(
+    trace_content: bool = _env(
         "HEAL_TRACE_CONTENT", False, "`1`: traces contain the questions and answers of models",
     )
-    max_iterations: int = _set(
+    max_iterations: int = _env(
         "HEAL_MAX_ITERATIONS", 5, "repair iterations of one run: a search, a model's repair or a "
         "tournament is one each", ge=1,
     )
-    parallel_strategies: int = _set(
+    parallel_strategies: int = _env(
         "HEAL_PARALLEL_STRATEGIES", 3, "parallel model repairs in a tournament; there is no "
         "tournament with 1, or with a model in this process", ge=1, le=8,
     )
-    autonomy_level: Autonomy = _set(
+    autonomy_level: Autonomy = _env(
         "HEAL_AUTONOMY", "full_auto", "`review_repairs` waits for a person before it accepts a "
         "repair, `review_all` also before a model writes code and before it accepts a first draft"
     )
-    enable_search: bool = _set(
+    enable_search: bool = _env(
         "HEAL_SEARCH", True, "`0`: no search for repairs, neither first nor around a model's repair"
     )
-    enable_spec_tests: bool = _set(
+    enable_spec_tests: bool = _env(
         "HEAL_SPEC_TESTS", True, "`0`: no examples are derived from the task description"
     )
-    enable_adversarial_tests: bool = _set(
+    enable_adversarial_tests: bool = _env(
         "HEAL_ADVERSARIAL_TESTS", True, "`0`: no adversarial calls are added to the tests"
     )
-    enable_arbitration: bool = _set(
+    enable_arbitration: bool = _env(
         "HEAL_ARBITRATION", True, "`0`: a derived test that a program fails is not validated "
         "before the program is changed",
     )
-    enable_critic: bool = _set(
+    enable_critic: bool = _env(
         "HEAL_CRITIC", True, "`0`: no model reviews a program before it is accepted; a rule still "
         "refuses a program whose own tests were changed",
     )
-    enable_simplifier: bool = _set(
+    enable_simplifier: bool = _env(
         "HEAL_SIMPLIFIER", False, "`1`: unreachable code is removed from a written program, if "
         "all tests still pass",
     )
-    enable_security_check: bool = _set(
+    enable_security_check: bool = _env(
         "HEAL_SECURITY_CHECK", False, "`1`: risky calls of a written program are listed, and a new "
         "one limits its proof to E1; no finding does not mean that the program is safe",
     )
-    enable_cross_session_memory: bool = _set(
+    enable_cross_session_memory: bool = _env(
         "HEAL_CROSS_SESSION_MEMORY", True, "`0`: fixes and lessons of other runs are not used, and "
         "none are saved",
     )
-    budget_s: Seconds = _set(
+    budget_s: Seconds = _env(
         "HEAL_BUDGET_S", 120.0,
         "wall seconds of a run: an outer limit, since a busy machine makes a search slower",
     )
-    model_s: Seconds = _set(
+    model_s: Seconds = _env(
         "HEAL_MODEL_S", 240.0, "additional wall seconds of a run that can use a model"
     )
-    search_s: Seconds = _set(
+    search_s: Seconds = _env(
         "HEAL_SEARCH_S", 10.0, "CPU seconds of search in one iteration; its wall time limit is "
         "eight times as long",
     )
-    max_candidates: int = _set(
+    max_candidates: int = _env(
         "HEAL_MAX_CANDIDATES", 60_000, "candidates pre-checked in one iteration"
     )
-    test_wall_s: Seconds = _set(
+    test_wall_s: Seconds = _env(
         "HEAL_TEST_S", 5.0, "wall seconds of one test; in a run at most a tenth of `HEAL_BUDGET_S`"
     )
-    hold_out: bool = _set(
+    hold_out: bool = _env(
         "HEAL_HOLD_OUT", True, "hold out one test if there are four or more, also of a pytest file",
     )
-    grace_s: float = _set(
+    grace_s: float = _env(
         "HEAL_GRACE_S", 60.0, "seconds after which a run that asks models pauses when its page "
         "was closed; `0`: it continues", ge=0,
     )
-    proof_s: Seconds = _set("HEAL_PROOF_S", 2.0, "wall seconds for a proof above E2; `0` skips it")
-    require_confidence: float = _set(
+    proof_s: Seconds = _env("HEAL_PROOF_S", 2.0, "wall seconds for a proof above E2; `0` skips it")
+    require_confidence: float = _env(
         "HEAL_REQUIRE_CONFIDENCE", 0.9, "the lowest estimated probability of being right at which "
         "a patch counts as healed; below it is a proposal (terminal: `--require-confidence`)",
         ge=0, le=1,
     )
-    ask: bool = _set(
+    ask: bool = _env(
         "HEAL_ASK", False, "`1`: if the tests allow several behaviours, wait for a person's "
         "choice (terminal: `--ask`)",
     )
-    sandbox: Annotated[str, AfterValidator(_sandbox)] = _set(
+    sandbox: Annotated[str, AfterValidator(_sandbox)] = _env(
         "HEAL_SANDBOX", STRONGEST, "the sandbox backend: `auto` is the strongest available here, "
         "`jail` fails if there is none, `subprocess` has limits only; `docker`, `e2b` and "
         "`daytona` run code elsewhere, see [Backends](../backends.md)",
     )
-    allow_weak: bool = _set(
+    allow_weak: bool = _env(
         "SANDBOX_ALLOW_WEAK", False, "`1`: a server that other machines can reach runs code even "
         "without a sandbox of level L2 or above, and says so on every page",
     )
-    share: bool = _set(
+    share: bool = _env(
         "HEAL_SHARE", False, "`1`: `app.py` opens a gradio.live link to its page for a week, "
         "which makes the page public (see `SANDBOX_ALLOW_WEAK`)",
     )
-    visitor_runs: int = _set(
+    visitor_runs: int = _env(
         "HEAL_VISITOR_RUNS", 3, "concurrent runs of one visitor of a public page; four times as "
         "many for one address", ge=1,
     )
-    visitor_rate: int = _set(
+    visitor_rate: int = _env(
         "HEAL_VISITOR_RATE", 20, "runs, checks and answers of one visitor of a public page per "
         "minute; four times as many for one address", ge=1,
     )
-    live_runs: int = _set(
+    live_runs: int = _env(
         "HEAL_LIVE_RUNS", 64, "concurrent runs of all visitors of a public page", ge=1,
     )
-    request_rate: int = _set(
+    request_rate: int = _env(
         "HEAL_REQUEST_RATE", 1_200, "requests that a public page answers to one address per "
         "minute, not counting the files that every page loads", ge=1,
     )
-    largest_input: int = _set(
+    largest_input: int = _env(
         "HEAL_LARGEST_INPUT", 200_000, "characters of a public page visitor's input or answer; "
         "files may have 2 MB", ge=1,
     )
-    keep_days: Number = _set(
+    keep_days: Number = _env(
         "HEAL_KEEP_DAYS", 30, "days after which a run of a public page's visitor is deleted, even "
         "if it waits; `0`: never. The owner's runs are never deleted",
     )
-    keep_runs: Number = _set(
+    keep_runs: Number = _env(
         "HEAL_KEEP_RUNS", 5_000, "saved runs of a public page's visitors; those of the visitor "
         "with the most runs are deleted first, active ones never; `0`: all",
     )
-    data_dir: File = _set(
+    data_dir: File = _env(
         "HEAL_DATA_DIR", Path(), "the folder of runs, checkpoints and the fix memory",
         shown="the user's data folder",
     )
-    hf_token: str = _set(
+    hf_token: str = _env(
         "HF_TOKEN", "", "a Hugging Face token with write access for `memory sync`, or read access "
         "for a gated model; setting it alone has no effect", repr=False,
     )
-    hf_lessons_repo: str = _set(
+    hf_lessons_repo: str = _env(
         "HF_LESSONS_REPO", "",
         "the dataset, `owner/name`, through which `memory sync` shares lessons",
     )
@@ -250,8 +250,8 @@ class Settings(BaseModel):
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str] | None = None, **given: object) -> Settings:
-        """Returns the settings from an environment, by default `os.environ`. Fields `given` and not
-        `None` take precedence. Raises `BadSettings` for an invalid value."""
+        """Returns the settings from an environment, by default `os.environ`. Fields in `given`
+        that are not `None` take precedence. Raises `BadSettings` for an invalid value."""
         env = dict(os.environ if environment is None else environment)
         present = {name: text.strip() for name, text in env.items() if text.strip()}
         explicit = {name: value for name, value in given.items() if value is not None}

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-PATIENCE_S = 10.0
+LOCK_TIMEOUT_S = 10.0
 """How long a write waits for the write of another process."""
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
 def use_wal(db: sqlite3.Connection) -> None:
     """Switches a file to WAL mode; retries, since SQLite does not wait for a competing switch."""
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + LOCK_TIMEOUT_S
     while True:
         try:
             if db.execute("pragma journal_mode").fetchone()[0] != "wal":
@@ -28,7 +28,7 @@ def use_wal(db: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def changing(db: sqlite3.Connection) -> Iterator[None]:
+def write_transaction(db: sqlite3.Connection) -> Iterator[None]:
     """Runs the block in one transaction and rolls it back on an error."""
     db.execute("begin immediate")
     try:
@@ -40,8 +40,8 @@ def changing(db: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def make_shrinking(path: Path) -> None:
+def create_with_auto_vacuum(path: Path) -> None:
     """Creates a missing file in WAL mode, so that it can shrink after deletions."""
-    with closing(sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)) as db:
+    with closing(sqlite3.connect(path, timeout=LOCK_TIMEOUT_S, isolation_level=None)) as db:
         db.execute("pragma auto_vacuum=incremental")
         use_wal(db)

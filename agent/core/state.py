@@ -23,7 +23,7 @@ from agent.core.domain import (
     Strategy,
     TestCase,
     Value,
-    renamed,
+    renamed_field,
 )
 
 NOT_HELD_OUT_WORDS: dict[NotHeldOut, str] = {
@@ -41,29 +41,29 @@ class Suite(Value):
 
     visible: tuple[TestCase, ...] = ()
     held_out: tuple[TestCase, ...] = ()
-    held_out_passed: bool = renamed("held_out_passed", "held_passed", False)
+    held_out_passed: bool = renamed_field("held_out_passed", "held_passed", False)
     """The held-out test also passed before the repair, so it only shows that nothing broke."""
-    held_out_revealed: bool = renamed("held_out_revealed", "consulted", False)
+    held_out_revealed: bool = renamed_field("held_out_revealed", "consulted", False)
     """A held-out test failed once and was shown; passing it proves nothing more."""
-    not_held_out: NotHeldOut = renamed("not_held_out", "unheld", "")
+    not_held_out: NotHeldOut = renamed_field("not_held_out", "unheld", "")
     """Why no test could be held out although there are enough."""
-    excluded: Mapping[str, str] = renamed("excluded", "aside", {})
+    excluded: Mapping[str, str] = renamed_field("excluded", "aside", {})
     """Names of excluded derived tests, and why."""
-    validated: tuple[str, ...] = renamed("validated", "heard", ())
+    validated: tuple[str, ...] = renamed_field("validated", "heard", ())
     """Names of derived tests that were validated because a program failed them."""
     flaky: tuple[str, ...] = ()
     """Tests that fail only in some runs of the first program; a repair must always pass them."""
-    order_dependent: tuple[str, ...] = renamed("order_dependent", "together", ())
+    order_dependent: tuple[str, ...] = renamed_field("order_dependent", "together", ())
     """Names of tests that fail only if the others run before them."""
-    repair_was_required: bool = renamed("repair_was_required", "was_urged", False)
+    repair_was_required: bool = renamed_field("repair_was_required", "was_urged", False)
     """Another repair was tried once to pass confirmed tests."""
 
     @property
     def all(self) -> tuple[TestCase, ...]:
         return (*self.visible, *self.held_out)
 
-    def requiring(self, names: Collection[str]) -> Suite:
-        """The suite in which each of the named tests must pass until it is judged again."""
+    def with_required(self, names: Collection[str]) -> Suite:
+        """The suite with the named tests required, so that another repair must pass them."""
         return self.with_origins({name: "required" for name in names}).model_copy(
             update={"repair_was_required": True}
         )
@@ -135,7 +135,7 @@ class AttemptCandidate(TypedDict):
     repair_id: str
 
 
-def of_the_newest_iteration(
+def keep_newest_iteration(
     before: list[AttemptCandidate] | None, after: list[AttemptCandidate] | None
 ) -> list[AttemptCandidate]:
     """The candidates of the newest iteration, in order."""
@@ -164,9 +164,9 @@ class State(TypedDict, total=False):
     report_id: str
     diagnosis_id: str
     doubted_id: str
-    """A program that fails only confirmed tests, while another is tried; else empty."""
+    """The program that fails only confirmed tests, while another repair is tried; else empty."""
     required_from: int
-    """The iteration in which that began."""
+    """The number of judged iterations when the confirmed tests became required."""
     iteration: int
     """Judged iterations so far: a search, a model's repair and a tournament are one each."""
     models_allowed: bool
@@ -176,7 +176,7 @@ class State(TypedDict, total=False):
     approach: Approach
     iterations_id: str
     place: int
-    candidates_now: Annotated[list[AttemptCandidate], of_the_newest_iteration]
+    candidates_now: Annotated[list[AttemptCandidate], keep_newest_iteration]
     passed_visible: bool
     """The newest program passed the visible tests and is judged with all tests next."""
     objected: bool
@@ -278,7 +278,7 @@ class Iteration(Value):
     better: bool = False
     refuted: bool = False
     """Its program passed the visible tests and failed another test."""
-    feedback: str = renamed("feedback", "told", "")
+    feedback: str = renamed_field("feedback", "told", "")
     """The text about it for the next iteration: the change, and what was wrong with it."""
 
 

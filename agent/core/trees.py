@@ -12,16 +12,16 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-MOST = 6
+MAX_CACHED_TREES = 6
 """Number of cached trees; one of ten thousand lines takes some tens of megabytes."""
 
-MAX_LEVELS = 400
+MAX_TREE_DEPTH = 400
 """Deepest tree that is read: visitors recurse twice a level, and Python allows 1,000 calls."""
 
 _PARSER = threading.RLock()
 """Up to Python 3.12 two threads in the parser raise `SystemError` (python/cpython#106905)."""
 _ATTEMPTS, _PAUSE_S = 25, 0.01
-"""LangGraph parses in its own threads without this lock."""
+"""Retries are needed, because LangGraph parses in its own threads without this lock."""
 
 
 def retry_parse(parses: Callable[[], T]) -> T:
@@ -50,7 +50,7 @@ def literal_value(text: str) -> Any:  # of any type that a literal has
     return retry_parse(lambda: ast.literal_eval(text))
 
 
-@lru_cache(maxsize=MOST)
+@lru_cache(maxsize=MAX_CACHED_TREES)
 def tree_of(text: str) -> ast.Module:
     """The cached syntax tree, which must not be changed; raises what `ast.parse` raises."""
     # An invalid escape such as "\d" concerns the program's author only.
@@ -59,7 +59,7 @@ def tree_of(text: str) -> ast.Module:
         return parse(text)
 
 
-@lru_cache(maxsize=MOST)
+@lru_cache(maxsize=MAX_CACHED_TREES)
 def nodes_of(text: str) -> tuple[ast.AST, ...]:
     """All nodes of that tree in the order of `ast.walk`; raises what `ast.parse` raises."""
     return tuple(ast.walk(tree_of(text)))
@@ -81,8 +81,8 @@ def nodes_or_empty(text: str) -> tuple[ast.AST, ...]:
         return ()
 
 
-@lru_cache(maxsize=MOST)
-def levels(text: str) -> int:
+@lru_cache(maxsize=MAX_CACHED_TREES)
+def tree_depth(text: str) -> int:
     """The depth of that tree; raises what `ast.parse` raises."""
     level: list[ast.AST] = [tree_of(text)]
     found = 0
@@ -92,10 +92,10 @@ def levels(text: str) -> int:
     return found
 
 
-def is_legible(text: str) -> bool:
+def is_parsable(text: str) -> bool:
     """Whether a text parses and is not nested too deeply to be visited recursively."""
     try:
-        return levels(text) <= MAX_LEVELS
+        return tree_depth(text) <= MAX_TREE_DEPTH
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
 

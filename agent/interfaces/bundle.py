@@ -16,7 +16,7 @@ from agent.core.trees import parse
 from agent.interfaces.project.reports import junit, markdown
 from agent.report.result import ACCEPTED, Result, fold
 from agent.report.words import partial_words
-from agent.target.parsing import visible_names
+from agent.target.parsing import toplevel_names
 from agent.target.project import module_stem
 from agent.target.task import PASTED_FILENAME
 
@@ -24,7 +24,7 @@ _OLDEST = (1980, 1, 1, 0, 0, 0)
 """A fixed time for all files, so that the same run always gives the same bytes."""
 
 
-def true_name(task: Task) -> str:
+def program_filename(task: Task) -> str:
     """Returns the file name of the program, as used in its tests and its patch."""
     return task.solution.entry if task.solution is not None else PASTED_FILENAME
 
@@ -32,7 +32,7 @@ def true_name(task: Task) -> str:
 def regression_tests(task: Task, result: Result) -> tuple[File, ...]:
     """Returns the tests of a run as pytest files: submitted files unchanged, all others as
     functions of one file."""
-    stem = module_stem(true_name(task))
+    stem = module_stem(program_filename(task))
     files: dict[str, str] = {}
     loose: list[TestCase] = []
     known = {test.name for test in task.tests}
@@ -48,7 +48,7 @@ def regression_tests(task: Task, result: Result) -> tuple[File, ...]:
     if loose:
         plain = re.sub(r"\W", "_", stem)  # pytest needs a valid module name
         name = f"test_{plain}_healed.py" if files else f"test_{plain}.py"
-        files[name] = _written(loose, stem, task, result.program)
+        files[name] = _snippet_test_module(loose, stem, task, result.program)
     return tuple(File(path=path, text=text) for path, text in files.items() if text)
 
 
@@ -71,7 +71,7 @@ def healed_project(task: Task, result: Result) -> Mapping[str, str]:
 
 
 def rejection(result: Result) -> str:
-    """Returns why the patch is no accepted repair; empty if it is one."""
+    """Returns why the patch was not accepted as a repair; empty if it was."""
     if result.last_diff or result.partial is None:
         return ""
     return "not kept" if result.partial.passed == result.partial.total else "not a fix"
@@ -87,7 +87,7 @@ def patch(result: Result) -> bytes:
 def bundle(task: Task, log: Sequence[LogEntry]) -> bytes:
     """Returns a zip with all files of a run. The tests are beside the program, so that they run."""
     result = fold(log)
-    name = patched(result) if patch_of(result) else true_name(task)
+    name = patched(result) if patch_of(result) else program_filename(task)
     is_kept = result.outcome in ACCEPTED and (result.diff or result.from_description)
     folder, healed = ("healed", dict(result.files)) if is_kept else ("submitted", {})
     submitted = task.solution.files if task.solution is not None else ()
@@ -115,10 +115,10 @@ def packed(files: Mapping[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def _written(tests: Sequence[TestCase], stem: str, task: Task, program: str) -> str:
+def _snippet_test_module(tests: Sequence[TestCase], stem: str, task: Task, program: str) -> str:
     text = "\n".join(test.code for test in tests)
     used = {node.id for node in ast.walk(parse(text)) if isinstance(node, ast.Name)}
-    names = sorted(used & visible_names(program))
+    names = sorted(used & toplevel_names(program))
     printed = any(isinstance(test, Script) and test.uses_output for test in tests)
     head = [f'"""The tests that judged the repair of {stem}."""', ""]
     no_module = names and (not stem.isidentifier() or keyword.iskeyword(stem))

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from agent.core.domain import Integrity, ProofLevel
     from agent.report.result import Result
 
-HEALED, NOT_HEALED, USAGE, INTERNAL, NOT_FIXABLE, BUDGET, BELOW, MODEL_FAILED = range(8)
+HEALED, NOT_HEALED, USAGE, INTERNAL, NOT_FIXABLE, BUDGET, BELOW_REQUIREMENT, MODEL_FAILED = range(8)
 INTERRUPTED = 130
 
 EXIT_CODES: dict[int, str] = {
@@ -21,7 +21,7 @@ EXIT_CODES: dict[int, str] = {
     NOT_FIXABLE: "not fixable by code: invalid tests, a missing package, missing input or "
     "arguments, or the environment; or a model is needed and none is configured",
     BUDGET: "the budget or the time is used up",
-    BELOW: "a patch is only proposed: it is below --require-confidence (default 0.9), "
+    BELOW_REQUIREMENT: "a patch is only proposed: it is below --require-confidence (default 0.9), "
     "--require-proof (default E1: the tests pass; a crash that merely stops is E0) or "
     "--require-integrity",
     MODEL_FAILED: "a model that was needed gave no usable answer; the best attempt is shown and "
@@ -57,7 +57,7 @@ def exit_code(result: Result, least: Requirements = USUAL) -> int:
         case None | "unresolved" | "awaiting_review":
             return NOT_HEALED
         case "healthy" | "healed" | "proposed" | "crash_stopped":
-            return BELOW if missed_requirement(result, least) else HEALED
+            return BELOW_REQUIREMENT if missed_requirement(result, least) else HEALED
         case "not_fixable" | "needs_model":
             return NOT_FIXABLE
         case "model_failed":

@@ -23,19 +23,19 @@ from agent.core.events import LogEntry, Waiting
 from agent.core.loops import blocking
 from agent.core.measures import MEASURES
 from agent.core.settings import AgentConfig, Settings
-from agent.interfaces.preparation import NOTHING, OpenSession, Prepared, Say, prepare, silent
+from agent.interfaces.preparation import NO_REQUEST, OpenSession, Preparation, Say, discard, prepare
 from agent.interfaces.request import LEAST_S, HealRequest
 from agent.iteration.models import LOCAL_USER
-from agent.log.history import Listed, open_history
+from agent.log.history import RunSummary, open_history
 from agent.planning.plan import MAX_STEPS
 from agent.propose.drafts import by_words, read_drafts
-from agent.report.iterations import JudgedIteration, RunComparison, compared, iterations
+from agent.report.iterations import JudgedIteration, RunComparison, iterations, run_comparison
 from agent.report.result import Result, fold
-from agent.report.waiting import REVIEWED, BadReview, Review
+from agent.report.waiting import REVIEW_NEEDS, BadReview, Review
 from agent.report.words import confidence_words
 from agent.search.ranking.question import SKIP, BadAnswer, answered_test
 from agent.target.errors import NotFixable
-from agent.target.interpreter import own_sites
+from agent.target.interpreter import site_folders
 from agent.target.task import TestText, from_page, make_task
 from llm import ModelPlan, NoProvider
 
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from agent.tools.workspace import Workspace
 
 Ask = Callable[[CompetingPatches], str | None]
-"""Chooses a behaviour: a label, a Python value, `raises` and an exception, or `None` to leave it
-open."""
+"""Answers which behaviour is right: a label, a Python value, or `raises` and an exception. `None`
+skips the question."""
 Approve = Callable[[Waiting], "bool | Review"]
 """Reviews a repair: whether to accept it, or a `Review` with a hint or a program."""
 
@@ -58,7 +58,7 @@ class RunFault(Exception):
 
 
 class UnusableAnswer(BadAnswer):
-    """The answer of `ask` is unusable. `result` is the result with the question left open."""
+    """`ask` returned an unusable answer. `result` is the result without an answer."""
 
     def __init__(self, reason: str, result: HealResult) -> None:
         super().__init__(reason)
@@ -74,8 +74,8 @@ class HealResult(Result):
 
     @property
     def success(self) -> bool:
-        """Whether the user's tests pass, or the program was healthy without tests. A crash that
-        merely stops is no success."""
+        """Whether the user's tests pass, or the program was healthy without tests. A repair that
+        only removes a crash is no success."""
         return self.healed
 
     @property
@@ -110,7 +110,7 @@ class HealResult(Result):
 
     @property
     def rivals(self) -> CompetingPatches | None:
-        """The old name of `competing`; removed with the next version."""
+        """Deprecated name of `competing`; will be removed in the next version."""
         return self.competing
 
     def keys(self) -> tuple[str, ...]:
@@ -133,9 +133,9 @@ KEYS: dict[str, str] = {
         "reason", "diff", "best", "stdout", "report", "tests", "lessons", "run_id", "provider",
         "tokens", "cost_usd", "seconds", "metrics", "degraded",
     )},
-    "rivals": "competing",  # the name of the version before
+    "rivals": "competing",  # deprecated name
 }
-"""Attribute by subscript; the measures of the program's text are also valid subscripts."""
+"""Maps subscripts to attributes. The names in `MEASURES` are also valid subscripts."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -168,14 +168,14 @@ class ProjectResult(HealResult):
     @property
     def document(self) -> dict[str, object]:
         """The document that `run --json` prints."""
-        return Prepared(inspected=self.inspected).document(self)
+        return Preparation(inspected=self.inspected).document(self)
 
 
 class SelfHealingAgent:
     """Heals code given as text, or writes it from a task in words.
 
-    Methods that start with `a` are coroutines; their counterparts block, also inside a running
-    loop. Arguments override `config`, which overrides the environment. A patch below
+    Methods that start with `a` are coroutines. Their counterparts block, also if an event loop
+    runs. Arguments override `config`, which overrides the environment. A patch below
     `require_confidence` (0.9) is `proposed` and no success. `model_provider` is a provider's name,
     or `None` for the best configured one; an unavailable one raises `llm.NoProvider`.
     """
@@ -265,7 +265,7 @@ class SelfHealingAgent:
         settings = await asyncio.to_thread(self.settings)
         async with opened(settings) as session:
             waiting = fold(session.log(run_id)).waiting
-            if waiting is None or waiting.needs not in REVIEWED:
+            if waiting is None or waiting.needs not in REVIEW_NEEDS:
                 raise BadReview(f"The run {run_id} is not waiting for a review.")
             if not await session.answer(run_id, waiting.interrupt, review.model_dump()):
                 raise BadReview(f"Another caller has already answered the run {run_id}.")
@@ -299,7 +299,7 @@ class SelfHealingAgent:
 
     execute = blocking(aexecute)
 
-    def runs(self, limit: int = 20) -> tuple[Listed, ...]:
+    def runs(self, limit: int = 20) -> tuple[RunSummary, ...]:
         """Returns the newest runs first, each with its id, title, status and parent."""
         with open_history(self.settings(), LOCAL_USER) as history:
             return history.runs(limit)
@@ -312,7 +312,7 @@ class SelfHealingAgent:
     def compare(self, left: str, right: str) -> RunComparison:
         """Compares two runs. Raises: agent.log.store.UnknownRun."""
         with open_history(self.settings(), LOCAL_USER) as history:
-            return compared(history.log(left), history.log(right))
+            return run_comparison(history.log(left), history.log(right))
 
     async def afork(
         self, run_id: str, iteration: int, *, code: str | Mapping[str, str] | None = None,
@@ -339,7 +339,7 @@ class SelfHealingAgent:
                 name: self._own(named, name)
                 for name in ("budget_s", "max_iterations", "require_confidence")
             })
-            log, _ = await _to_its_end(session, run, None)
+            log, _ = await _follow_to_end(session, run, None)
             return self._result(log, session.task(run), settings)
 
     fork = blocking(afork)
@@ -364,10 +364,10 @@ class SelfHealingAgent:
             **given | {name: value for name, value in overrides.items() if value is not None}
         )
 
-    async def healed(self, request: HealRequest, say: Say = silent) -> tuple[Prepared, Result]:
+    async def healed(self, request: HealRequest, say: Say = discard) -> tuple[Preparation, Result]:
         """Heals the file or project of a request. Raises: BadInput, RunFault."""
         settings = await asyncio.to_thread(self.settings)
-        request, prepared = replace(request, timeout=request.timeout or self.budget_s), NOTHING
+        request, prepared = replace(request, timeout=request.timeout or self.budget_s), NO_REQUEST
         try:
             prepared = await prepare(request, settings, say)
             task = prepared.task
@@ -387,8 +387,8 @@ class SelfHealingAgent:
         self, settings: Settings, task: Task, ask: Ask | None = None,
         approve: Approve | None = None, judged: Report | None = None, spent_s: float = 0.0,
     ) -> tuple[tuple[LogEntry, ...], str]:
-        """Runs a task; returns its log, and why an answer of `ask` was unusable, else empty.
-        `spent_s` seconds of its time are spent already."""
+        """Runs a task. Returns its log and, if an answer of `ask` was unusable, the reason.
+        `spent_s` seconds of the time limit are used already."""
         opened = await asyncio.to_thread(self.opener)
         async with opened(settings) as session:
             plan = self._plan(session)
@@ -398,7 +398,7 @@ class SelfHealingAgent:
                 budget_s=None if self.budget_s is None else max(LEAST_S, self.budget_s - spent_s),
                 autonomy_level="review_repairs" if reviews else None,
             )
-            return await _to_its_end(session, run, ask, approve)
+            return await _follow_to_end(session, run, ask, approve)
 
     def _plan(self, session: Session) -> ModelPlan:
         plan = session.plan(model=self.model_name)
@@ -451,18 +451,18 @@ async def aheal_project(
 heal_project = blocking(aheal_project)
 
 
-async def _to_its_end(
+async def _follow_to_end(
     session: Session, run: str, ask: Ask | None, approve: Approve | None = None
 ) -> tuple[tuple[LogEntry, ...], str]:
-    """Answers the questions of a run until it ends. Returns its log, and why an answer of `ask` was
-    unusable, else empty. Cancelling the caller cancels the run."""
+    """Follows a run and answers its questions until it ends. Returns its log and, if an answer of
+    `ask` was unusable, the reason. Cancelling the caller cancels the run."""
     last_seq, unusable = 0, ""
     try:
         while True:
             async for batch in session.follow(run, last_seq):
                 last_seq = batch[-1].seq
             waiting = fold(session.log(run)).waiting
-            if waiting is not None and waiting.needs in REVIEWED and approve is not None:
+            if waiting is not None and waiting.needs in REVIEW_NEEDS and approve is not None:
                 answer = await asyncio.to_thread(approve, waiting)
                 await session.answer(run, waiting.interrupt, _review(run, answer).model_dump())
                 continue
@@ -513,7 +513,7 @@ def _submitted(
     if tests is None or isinstance(tests, str):
         return from_page(code or "", tests or "", words, deselect, doctests).task
     return make_task(
-        code, words=words, tests=_texts(tests), package_folders=own_sites(), deselect=deselect,
+        code, words=words, tests=_texts(tests), package_folders=site_folders(), deselect=deselect,
         doctests=doctests,
     ).task
 

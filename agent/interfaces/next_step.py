@@ -82,7 +82,7 @@ PAGE: Words = {
 }
 
 
-def step_of(result: Result, least: Requirements) -> str:
+def step_key(result: Result, least: Requirements) -> str:
     """Returns the key of the next step; empty if there is none, or if the reason names it."""
     outcome = result.outcome
     if outcome is None or result.waiting is not None:
@@ -121,7 +121,7 @@ def _by_outcome(result: Result) -> str:
 
 def next_step(result: Result, words: Words, least: Requirements = USUAL) -> str:
     """Returns the next step in lower case, in an interface's wording; empty if there is none."""
-    step = step_of(result, least)
+    step = step_key(result, least)
     text = words.get(step, "")
     unsure = ("apart", "decide", "several", "surer")
     if words is PAGE and step in (*unsure, "E0", "E1", "E2", "E3", "E4"):
@@ -136,8 +136,8 @@ def next_step(result: Result, words: Words, least: Requirements = USUAL) -> str:
 
 
 def doubtful_test(result: Result) -> str:
-    """Returns the only failing test if its value was not met and no patch is likely to be right, so
-    that the test may be wrong; else empty."""
+    """Returns the name of a failing test that may be wrong, because no patch is likely to be right:
+    the test of a user's answer, or the only test that failed at first; else empty."""
     unlikely = result.outcome == "proposed" and (result.confidence or 0.0) < DOUBTFUL
     is_open = unlikely or result.outcome == "unresolved"
     if result.from_description or not result.tested_programs or not is_open:
@@ -163,15 +163,15 @@ def _more(result: Result) -> str:
 UNHEALED = ("unresolved", "budget")
 """Outcomes after which a project has several next steps."""
 DOUBTFUL = 0.6
-"""A less likely patch is a reason to check the test."""
-LONGER = 5
+"""Confidence below which the next step also suggests to check the test."""
+TIME_FACTOR = 5
 """Factor for the suggested time limit of a search that ran out of time."""
 
 
 def next_steps(result: Result, inspected: Inspection | None = None) -> list[str]:
     """Returns the next step for the terminal, unless the reason names it. For a project that was
     not healed, returns a list of options."""
-    step = step_of(result, USUAL)
+    step = step_key(result, USUAL)
     if inspected and result.outcome in UNHEALED and step not in ("no answer", "disbelieved"):
         return ["Next, one of these:", *(f"  - {one}" for one in _options(result, inspected))]
     text = next_step(result, TERMINAL)
@@ -192,7 +192,7 @@ def _options(result: Result, inspected: Inspection) -> Iterator[str]:
         if result.stopped != "time" and not request.timeout:  # its own limit cut the search
             yield f"allow more time: --timeout {limit:g}; without it a search takes {own_s:g} s"
         else:
-            yield f"allow more time: --timeout {LONGER * limit:g}; the limit was {limit:g} s"
+            yield f"allow more time: --timeout {TIME_FACTOR * limit:g}; the limit was {limit:g} s"
     if test := doubtful_test(result):
         yield f"correct the test, if it expects a wrong value: {test}"
     if others > 0:

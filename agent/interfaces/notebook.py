@@ -1,5 +1,5 @@
 """The `%%heal` magic for IPython and notebooks, loaded by `%load_ext selfheal`. Each cell is healed
-by itself, in the jail."""
+as a separate program, in the jail."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ async def aexecute(
 
     Raises:
         ValueError: An argument is invalid.
-        LlmError: No model can plan; `spent` has the cost so far.
+        LlmError: No model gave a usable answer; its attribute `spent` is the cost so far.
     """
     if not task.strip():
         raise ValueError("the task is empty; describe in words what to do")
@@ -99,7 +99,7 @@ async def aexecute(
         ctx = session.role_context(Task(text=task), emit, budget_s=agent.budget_s)
         try:
             planner = Planner(task, workspace, ctx)
-            await planner.fill(plan)
+            await planner.add_task_steps(plan)
             await run_plan(
                 plan, workspace, mode, approve, replan_on_failure=replan_on_failure,
                 replan=planner.replan,
@@ -121,7 +121,7 @@ def _healing(agent: SelfHealingAgent, workspace: Workspace):  # type: ignore[no-
         if tests and not is_inside(tests.partition("::")[0]):
             raise ToolError(f"{tests} is not a path in this folder")
         with tempfile.TemporaryDirectory(prefix="heal-plan-") as name:
-            folder = await asyncio.to_thread(_written, name, workspace)
+            folder = await asyncio.to_thread(_write_workspace, name, workspace)
             result = await aheal_project(str(folder / tests), agent=agent)
             top = Path(result.root)
         if not result.success and result.outcome != "proposed":
@@ -139,7 +139,7 @@ def _healing(agent: SelfHealingAgent, workspace: Workspace):  # type: ignore[no-
     return heal_tests
 
 
-def _written(name: str, workspace: Workspace) -> Path:
+def _write_workspace(name: str, workspace: Workspace) -> Path:
     folder = Path(name).resolve()
     for path, text in workspace.files.items():
         target = folder / path

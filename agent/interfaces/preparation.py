@@ -1,5 +1,5 @@
-"""Turns a request into a task, from a file or from a project whose suite is run first, and builds
-the result of its run."""
+"""Prepares a request: reads a file, or finds a project and runs its suite once. Also builds the
+result of the run."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Say = Callable[[str, str], None]
 NOTE = "yellow"
 
 
-def silent(text: str, style: str) -> None:
+def discard(text: str, style: str) -> None:
     """Discards a message."""
 
 
 @dataclass(frozen=True)
-class Prepared:
+class Preparation:
     """A prepared request: `submitted` is a file's task and `inspected` a project. Both are `None`
     for a resumed run."""
 
@@ -51,7 +51,7 @@ class Prepared:
             return self.submitted.task if self.submitted is not None else None
         from agent.interfaces.project.discovery import task_to_heal
 
-        return task_to_heal(self.inspected) if self.inspected.is_red else None
+        return task_to_heal(self.inspected) if self.inspected.needs_healing else None
 
     @property
     def spent_s(self) -> float:
@@ -83,22 +83,22 @@ class Prepared:
         return project_document(result, self.inspected, commits)
 
 
-NOTHING = Prepared()
+NO_REQUEST = Preparation()
 
 
-async def suite_result(prepared: Prepared, integrity: Integrity | None) -> Result:
+async def suite_result(prepared: Preparation, integrity: Integrity | None) -> Result:
     """Returns the result of an unchanged project, with its integrity if that is required."""
-    from agent.interfaces.project.discovery import believed_report, result_without_edit
+    from agent.interfaces.project.discovery import checked_report, result_without_edit
 
     inspected = prepared.inspected
     assert inspected is not None, "a single file is judged by a session"
     asks = integrity is not None and not inspected.broken
-    return result_without_edit(inspected, await believed_report(inspected) if asks else None)
+    return result_without_edit(inspected, await checked_report(inspected) if asks else None)
 
 
 async def checked(
     opener: OpenSession, request: HealRequest, settings: Settings, say: Say
-) -> tuple[Prepared, Result]:
+) -> tuple[Preparation, Result]:
     """Runs the tests of an unchanged program or project. Raises the errors of `prepare` and
     `judged`."""
     prepared = await prepare(request, settings, say)
@@ -109,12 +109,12 @@ async def checked(
 
 
 async def judged(
-    session: Session, task: Task | None, title: str = "", say: Say = silent,
+    session: Session, task: Task | None, title: str = "", say: Say = discard,
     visitor: str | None = None,
 ) -> Result:
     """Runs the tests of a task's program. Raises: NotFixable, UsageError."""
     from agent.iteration.models import LOCAL_USER
-    from agent.target.failures.excluded import outside_failure_words, with_outside_failures
+    from agent.target.failures.excluded import exclusion_words, with_exclusions
 
     if task is None or task.solution is None:
         raise UsageError("There is no program to test. Give a PATH.")
@@ -124,8 +124,8 @@ async def judged(
     report = await session.judge(task, task.solution, visitor or LOCAL_USER)
     if report.wrong_file:
         raise NotFixable("invalid_tests", report.wrong_file)
-    report = with_outside_failures(report, task)
-    aside = outside_failure_words(report)
+    report = with_exclusions(report, task)
+    aside = exclusion_words(report)
     if aside:
         say(f"note: {aside}.", NOTE)
     shown = any(verdict.passed for verdict in report.verdicts) or not aside
@@ -136,7 +136,7 @@ async def judged(
         # If no test could judge the program, no edit can repair it.
         outcome="healthy" if good else "unresolved" if shown or failed else "not_fixable",
         proof=("E0" if report.weakest is None else "E1") if good else None,
-        reason=_unshown(report) if good else "" if shown or failed else f"{aside}.",
+        reason=_no_evidence_words(report) if good else "" if shown or failed else f"{aside}.",
         code=task.solution.text,
         files=tuple((file.path, file.text) for file in task.solution.files),
         report=report,
@@ -147,7 +147,7 @@ async def judged(
     )
 
 
-def _unshown(report: Report) -> str:
+def _no_evidence_words(report: Report) -> str:
     if report.weakest is not None:
         return ""
     if not report.verdicts:
@@ -155,7 +155,7 @@ def _unshown(report: Report) -> str:
     return f"no test shows anything: each is skipped, or {STATUS_SYMBOLS['vacuous'].meaning}"
 
 
-async def prepare(request: HealRequest, settings: Settings, say: Say) -> Prepared:
+async def prepare(request: HealRequest, settings: Settings, say: Say) -> Preparation:
     """Prepares a request; runs the suite of a project once. Raises: BadInput, NotFixable."""
     if not request.is_project:
         from agent.target.task import from_command_line
@@ -163,14 +163,14 @@ async def prepare(request: HealRequest, settings: Settings, say: Say) -> Prepare
         submitted = await asyncio.to_thread(from_command_line, request)
         for notice in submitted.notices:
             say(f"note: {notice}", NOTE)
-        return Prepared(request.title, submitted)
+        return Preparation(request.title, submitted)
     from agent.interfaces.project.discovery import inspect_project
 
     inspected = await inspect_project(request, settings, say)
-    if request.failed_outside and not inspected.is_red:
+    if request.failed_outside and not inspected.needs_healing:
         raise NotFixable(
             "environment", "the tests that failed pass in the jail, so the cause is outside of the "
             "project's files. Check the import path, environment variables, ignored files, the "
             "order of the tests and the time",
         )
-    return Prepared(inspected.project.name, inspected=inspected)
+    return Preparation(inspected.project.name, inspected=inspected)

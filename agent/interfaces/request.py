@@ -1,4 +1,4 @@
-"""The request of a user, built by every interface, and the values that follow from it alone."""
+"""A user's request, which each interface builds, and the values that are derived from it."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from agent.loop.run import RunRequest
     from llm.budget import Caps
 
-OF_FILES = {
+FILE_ONLY_OPTIONS = {
     "task": "--task", "tests": "--tests", "tests_file": "--tests-file", "with_files": "--with",
     "stdin": "--stdin", "doctests": "--doctests", "ask": "--ask",
 }
 """Options that cannot be used for a project, by field."""
-OF_PROJECTS = {
+PROJECT_ONLY_OPTIONS = {
     "test_cmd": "--test-cmd", "test_timeout": "--test-timeout", "keyword": "-k",
     "last_failed": "--lf", "only": "--only", "exclude": "--exclude", "report": "--report",
     "junit": "--junit", "commit": "--commit", "grant": "--grant", "since": "--since",
 }
 """Options that can only be used for a project, by field."""
 LEAST_S = 1.0
-"""The least time that is left to a run after the first run of the suite."""
+"""Minimum time limit of a run, even if the first run of the suite used up the time."""
 OUTPUTS = ("out", "log", "report", "junit", "sarif")
 
 
@@ -96,13 +96,13 @@ class HealRequest(Inputs):
         """Whether the request is for a project, which its own suite judges."""
         if self.path is None or self.means_project:
             return self.means_project
-        from agent.interfaces.project.selection import is_of_project
+        from agent.interfaces.project.selection import names_project
 
-        return is_of_project(self.path, has_tests=bool(self.tests or self.tests_file))
+        return names_project(self.path, has_tests=bool(self.tests or self.tests_file))
 
     @property
     def start(self) -> Path:
-        """The path from which the project is searched."""
+        """The path from which the project root is looked for, upwards."""
         return Path((self.path or os.curdir).partition("::")[0])
 
     @property
@@ -112,15 +112,15 @@ class HealRequest(Inputs):
         whole = self.is_untrusted_upload or (
             "::" not in path and find_layout(self.start).root == Path(os.path.abspath(path))
         )
-        return [*(() if whole else (path,)), *self.args[: self._dash]]
+        return [*(() if whole else (path,)), *self.args[: self._first_option_index]]
 
     @property
     def arguments(self) -> Sequence[str]:
         """Arguments for pytest: all from the first that begins with a dash."""
-        return self.args[self._dash :]
+        return self.args[self._first_option_index :]
 
     @property
-    def _dash(self) -> int:
+    def _first_option_index(self) -> int:
         return next((at for at, one in enumerate(self.args) if one.startswith("-")), len(self.args))
 
     @property
@@ -163,7 +163,7 @@ class HealRequest(Inputs):
     def refuse_contradictions(self) -> None:
         """Raises `UsageError` for options that cannot be combined, before anything runs."""
         if self.is_project:
-            self._refuse(OF_FILES, f"{self.path} is judged by its project's own suite")
+            self._refuse(FILE_ONLY_OPTIONS, f"{self.path} is judged by its project's own suite")
             if self.require_proof in ("E3", "E4"):
                 raise UsageError(
                     f"--require-proof {self.require_proof}: nothing above E2 is looked for in a "
@@ -172,7 +172,7 @@ class HealRequest(Inputs):
         else:
             if self.path not in (None, "-") and not self.start.exists():
                 raise missing(self.start)
-            self._refuse(OF_PROJECTS, (
+            self._refuse(PROJECT_ONLY_OPTIONS, (
                 f"{self.path} is neither a project's folder nor one of its tests" if self.path
                 else "no project was found around this folder. Name it: heal run . …"
             ))

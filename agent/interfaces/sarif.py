@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from agent.core.trees import parse_or_empty
 from agent.interfaces import installed_version
-from agent.interfaces.preparation import Prepared
+from agent.interfaces.preparation import Preparation
 from agent.interfaces.terminal.display import competing_words
 from agent.report.result import ACCEPTED, Result
 from agent.report.words import confidence_words, headline
@@ -68,9 +68,9 @@ def replacements(path: str, before: str, after: str) -> Iterator[ReplacedLines]:
             )
 
 
-def findings(result: Result, prepared: Prepared) -> list[Annotation]:
-    """Returns the failing tests, as far as their lines are known, and the repair, if there is
-    one, at each changed line."""
+def findings(result: Result, prepared: Preparation) -> list[Annotation]:
+    """Returns an annotation for each failing test whose line is known, and for each edit of the
+    repair, if there is one."""
     before = files_before(prepared)
     found = [*_failing(result, prepared, before)]
     if result.outcome in ACCEPTED and result.diff:
@@ -85,7 +85,7 @@ def findings(result: Result, prepared: Prepared) -> list[Annotation]:
     return found
 
 
-def files_before(prepared: Prepared) -> Mapping[str, str]:
+def files_before(prepared: Preparation) -> Mapping[str, str]:
     """The files before the repair, path to text."""
     if prepared.inspected is not None:
         return prepared.inspected.tree.files
@@ -94,7 +94,7 @@ def files_before(prepared: Prepared) -> Mapping[str, str]:
     return {one.path: one.text for one in solution.files} if solution is not None else {}
 
 
-def folder_of(prepared: Prepared) -> Path | None:
+def folder_of(prepared: Preparation) -> Path | None:
     """The folder that the paths of the files are relative to; `None` without files on disk."""
     if prepared.inspected is not None:
         return prepared.inspected.tree.layout.root
@@ -102,7 +102,9 @@ def folder_of(prepared: Prepared) -> Path | None:
     return source.path.absolute().parent if source is not None and source.path else None
 
 
-def _failing(result: Result, prepared: Prepared, before: Mapping[str, str]) -> Iterator[Annotation]:
+def _failing(
+    result: Result, prepared: Preparation, before: Mapping[str, str]
+) -> Iterator[Annotation]:
     if prepared.inspected is not None:
         for node in prepared.inspected.run.failing:
             row = prepared.inspected.run.outcomes[node]
@@ -131,7 +133,7 @@ def line_of(text: str, name: str) -> int:
     return 0
 
 
-def sarif(result: Result, prepared: Prepared) -> dict[str, Any]:
+def sarif(result: Result, prepared: Preparation) -> dict[str, Any]:
     """Returns the SARIF document. Paths are relative to the repository that contains the files."""
     folder = folder_of(prepared) or Path.cwd()
     top = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)

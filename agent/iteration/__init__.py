@@ -1,1 +1,1 @@
-"""What a step may touch, and the searches and proofs that steps drive."""
+"""The context of the graph steps, the repair iterations, and the search that they use."""

@@ -1,8 +1,8 @@
 """Iterations that must also pass confirmed derived tests.
 
-Next to tests of the user, a failing derived test is normally only a doubt. But if a model wrote the
-program and several confirmed derived tests fail, they are required for a few iterations. A program
-that passes all of them is taken; otherwise the earlier program is kept with its doubts.
+If user tests specify the program, a failing derived test is normally only reported. But if a model
+wrote the program and several confirmed derived tests fail, the next few iterations must pass them
+too. If none does, the earlier program is restored and the failures are reported.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_ITERATIONS = 2
 """Iterations in which these tests are required."""
 
 
-def worth_requiring(state: State, ctx: Context, suite: Suite, report: Report) -> tuple[str, ...]:
+def tests_to_require(state: State, ctx: Context, suite: Suite, report: Report) -> tuple[str, ...]:
     """Names of the confirmed tests that another repair should pass, if it should be tried."""
     solution = ctx.store.get(state["solution_id"], Solution)
     if (
@@ -42,7 +42,7 @@ def require_confirmed(state: State, ctx: Context, names: tuple[str, ...]) -> Sta
     return {"doubted_id": state["solution_id"], "required_from": state["iteration"]}
 
 
-def with_doubts(state: State, ctx: Context, update: State) -> State:
+def restore_doubted_program(state: State, ctx: Context, update: State) -> State:
     """The update of an iteration; it restores the doubted program if no better one was found."""
     key = state.get("doubted_id")
     if not key:

@@ -32,7 +32,7 @@ from llm.asking.prompts import Prompts
 from llm.router import Router
 from sandbox import Sandbox
 
-TESTS_IN_A_BUDGET = 10
+HANGING_TESTS_PER_BUDGET = 10
 REPORTING_S = 1.0
 """Seconds of a run that are left to show its result."""
 PROMPTS = Path(__file__).parents[2] / "prompts"
@@ -59,7 +59,7 @@ class Context:
     deadline: float
     """The end of the run on the monotonic clock."""
     answered_tests: frozenset[str] = frozenset()
-    """Names of tests that a person's answers in an earlier run became."""
+    """Names of the tests that were created from a person's answers in an earlier run."""
     start: State = field(default_factory=lambda: State(iteration=0))
     """The state before the first step."""
     pauses: bool = False
@@ -98,7 +98,7 @@ class Context:
     @property
     def test_s(self) -> float:
         """The time limit of a test, such that a few hanging tests do not use up the budget."""
-        return min(self.settings.test_wall_s, self.settings.budget_s / TESTS_IN_A_BUDGET)
+        return min(self.settings.test_wall_s, self.settings.budget_s / HANGING_TESTS_PER_BUDGET)
 
     def iterations(self, state: State) -> Iterations:
         """The judged iterations so far."""
@@ -136,7 +136,7 @@ class Context:
                 until=self.deadline - REPORTING_S,
             )
             first = self.first_report
-            report = doubt_tampering(self.task.solution, solution, tests, report)
+            report = mark_tampering(self.task.solution, solution, tests, report)
             return report if first is None else with_lost_tests(report, first, tests)
         origins = {test.name: test.origin for test in tests}
         verdicts = tuple(
@@ -159,7 +159,7 @@ class Context:
             run_program=any(test.kind == "script" and test.uses_output for test in fresh),
             wall_s=self.test_s, confirmed=self.confirmed,
         )
-        return doubt_tampering(self.task.solution, solution, tests, report).model_copy(
+        return mark_tampering(self.task.solution, solution, tests, report).model_copy(
             update={
                 "verdicts": (*verdicts, *report.verdicts),
                 "ending": known.ending or report.ending,
@@ -174,7 +174,7 @@ class Context:
         )
 
 
-def doubt_tampering(
+def mark_tampering(
     base: Solution | None, solution: Solution, tests: Sequence[TestCase], report: Report
 ) -> Report:
     """The report on a repair of `base`; passes are doubted if it adds a tamper indicator."""

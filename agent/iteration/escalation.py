@@ -1,7 +1,7 @@
 """Chooses the approach of the next iteration from the results of the earlier ones; pure.
 
-The approaches form a ladder. An approach that makes progress is repeated; one that produces the
-same program or failure again is left for the next. Every iteration counts, whatever it produced.
+The approaches form a ladder, tried in order. One that makes progress is repeated; if one produces
+the same program or failure again, the next is tried. Every iteration counts towards the limit.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def next_approach(iterations: Sequence[Iteration], situation: RunSituation) -> A
         if _alternates(iterations) and "fresh" in approaches:
             start = max(start, approaches.index("fresh"))
     tried = {one.approach for one in iterations}
-    # A suggestion is followed only up the ladder, and only if the debugger is confident.
+    # A suggestion may skip approaches, not go back, and needs a confident debugger.
     confident = situation.confidence >= MIN_CONFIDENCE
     if situation.suggested in set(approaches[start:]) - tried and confident:
         start = approaches.index(situation.suggested)

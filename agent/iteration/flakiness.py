@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from agent.core.domain import Report, Script, Solution, TestCase, Verdict
 from agent.core.trees import nodes_or_empty, parse_or_empty
 from agent.iteration.context import Context
-from agent.search.edits.functions import changes
+from agent.search.edits.functions import mutates
 from agent.search.precheck.tracing import trace
-from agent.verify.confirmation import OTHER_HASHES, uses_hashes
+from agent.verify.confirmation import HASH_SEEDS, uses_hashes
 from agent.verify.judge import check
 from agent.verify.subject import Seeds
 
 RERUN_SEEDS = (Seeds(0, 1), Seeds(0, 2))
 """Seeds of the reruns."""
-RERUN_HASH_SEEDS = (Seeds(0, 1), Seeds(OTHER_HASHES[1], 3))
+RERUN_HASH_SEEDS = (Seeds(0, 1), Seeds(HASH_SEEDS[1], 3))
 """Seeds of the reruns if sets or hashes are used: another hash seed needs its own interpreter."""
 FURTHER_SEEDS = (Seeds(0, 3), Seeds(0, 4), Seeds(0, 5))
 """Seeds of further runs that check that tests fail only together, and not by chance."""
@@ -62,9 +62,9 @@ async def flaky_tests(
     if not chosen:
         return FlakyTests()
     seeds = rerun_seeds(solution, tests)
-    steady, ever = await _failing_again(ctx, solution, chosen, seeds)
+    always_fail, ever_fail = await _failing_again(ctx, solution, chosen, seeds)
     # Snippets always run alone.
-    together = {test.name for test in chosen if isinstance(test, Script) and test.node} - ever
+    together = {test.name for test in chosen if isinstance(test, Script) and test.node} - ever_fail
     brief = sum(expected_s.values()) <= MAX_S
     for runs in (seeds, FURTHER_SEEDS) if brief else (seeds,):
         if together:
@@ -72,7 +72,7 @@ async def flaky_tests(
         if together and runs is FURTHER_SEEDS:
             together -= (await _failing_again(ctx, solution, chosen, runs))[1]
     return FlakyTests(
-        tuple(test.name for test in chosen if test.name not in steady | together),
+        tuple(test.name for test in chosen if test.name not in always_fail | together),
         tuple(test.name for test in chosen if test.name in together),
     )
 
@@ -138,7 +138,7 @@ def _flaky_verdict(verdict: Verdict, count: int) -> Verdict:
     return verdict.model_copy(update={"message": message})
 
 
-def flaky_words(names: Sequence[str]) -> str:
+def flaky_message(names: Sequence[str]) -> str:
     subject, one = _subject_words(names)
     return (
         f"{subject} {'is' if one else 'are'} flaky: in {RUNS} runs of the program as it is, "
@@ -155,7 +155,7 @@ def passing_words(names: Sequence[str]) -> str:
     )
 
 
-def order_dependent_words(names: Sequence[str]) -> str:
+def order_dependent_message(names: Sequence[str]) -> str:
     subject, one = _subject_words(names)
     return (
         f"{subject} {'fails' if one else 'fail'} only together with the other tests, and "
@@ -219,7 +219,7 @@ def _changed_name(test: Script, shared: Collection[str]) -> tuple[str, str]:
             read |= {one.arg for one in ast.walk(node) if isinstance(one, ast.arg)}
             for name in sorted(read & {*shared}):
                 for one in earlier:
-                    if changes([one], name) and not changes([node], name):
+                    if mutates([one], name) and not mutates([node], name):
                         return name, one.name
         earlier.append(node)
     return "", ""

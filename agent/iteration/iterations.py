@@ -13,14 +13,14 @@ from agent.core.state import Iteration, Iterations, State, Stop, Suite
 from agent.core.trees import tree_of
 from agent.iteration.context import Context
 from agent.iteration.escalation import Exhausted, RunSituation, next_approach
-from agent.iteration.strategies import RepairInput, is_unspecified_draft, specified_by
+from agent.iteration.strategies import RepairInput, is_specified_by, is_unspecified_draft
 from llm.errors import OverBudget
 from llm.provider import provider_row
 
 DEBUGGER = "debugger"
 VERDICT_RESERVE_S, VERDICT_RESERVE_SHARE = 5.0, 0.2
-"""The end of a run, in seconds and as a share of its budget (the less counts), in which no model
-is asked, because its answer could not be judged in time."""
+"""The last part of a run, in seconds and as a share of its budget (the smaller one counts). No
+model is asked in it, because its answer could not be judged in time."""
 MIN_PROGRAMS = 3
 """Judged programs that are needed to report two tests as contradicting."""
 STOP_REASONS: dict[Stop, str] = {
@@ -86,7 +86,7 @@ def choose_approach(state: State, ctx: Context, iterations: Iterations) -> Appro
         if state.get("models_allowed") or suggested:
             confidence = found.confidence
     # Without tests and a description, a repair only has to stop the crash.
-    specified = specified_by(suite.deciding_tests) or not (suite.deciding_tests or ctx.task.text)
+    specified = is_specified_by(suite.deciding_tests) or not (suite.deciding_tests or ctx.task.text)
     return next_approach(iterations.all, RunSituation(
         unspecified_draft=is_unspecified_draft(ctx.task, suite.deciding_tests), has_model=has_model,
         may_search=ctx.settings.enable_search and (specified or not has_model),
@@ -141,7 +141,7 @@ def start_iteration(state: State, ctx: Context, approach: Approach, found: Itera
 def run_stopped(ctx: Context, why: Stop, found: Iteration) -> State:
     """Returns the state update that ends a run without a repair; `found` is the last iteration."""
     if ctx.plan.of(GENERATOR) is not None and not may_ask_model(ctx):
-        return out_of_time(ctx)
+        return stop_for_time(ctx)
     last = found.feedback.splitlines()[-1] if found.feedback else ""
     if last and found.approach != "search":
         last = f"the last iteration {last}"
@@ -184,7 +184,7 @@ def _contradicting_tests(log: Iterable[LogEntry]) -> tuple[str, str] | None:
     ), None)
 
 
-def iteration_recorded(state: State, ctx: Context, found: Iteration) -> State:
+def record_iteration(state: State, ctx: Context, found: Iteration) -> State:
     """The state update that adds a completed iteration."""
     known = ctx.iterations(state)
     ctx.emit(IterationEnded(
@@ -196,7 +196,7 @@ def iteration_recorded(state: State, ctx: Context, found: Iteration) -> State:
     }
 
 
-def out_of_time(ctx: Context) -> State:
+def stop_for_time(ctx: Context) -> State:
     """Returns the state update that ends a run because its time is over. A run that may pause
     raises `OverBudget` to ask for more time, and continues if it was extended."""
     words = f"the run's {ctx.settings.budget_s:.3g} seconds are over"

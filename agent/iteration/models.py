@@ -1,7 +1,7 @@
 """The models that a session's runs may use: API keys, model plans and providers.
 
-Keys are kept only here, in memory and by visitor: not in the environment, a run's state, its log or
-a file. A visitor is identified by the hash of a random word that only their browser has.
+Keys are stored only here, in memory, separately for each visitor: not in the environment, a run's
+state, its log or a file. A visitor is identified by the hash of a random token of their browser.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from llm.redaction import LogRedaction, Redactor
 from llm.router import Breaker
 
 LOCAL_USER = ""
-"""The visitor who is the host: the terminal, the library, and the page on loopback."""
+"""The identifier of the local user: the terminal, the library, and the page on loopback."""
 WITHOUT_MODEL = "no model: memory and search only"
 MAX_VISITORS = 200
 """Limit of visitors whose keys are kept, because all logged text is searched for each key. Of the
@@ -38,8 +38,8 @@ def key_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(row.key for row in PROVIDERS.values() if row.key))
 
 
-def visitor_of(word: str) -> str:
-    """The visitor's identifier for a browser's random word; the owner has none."""
+def visitor_id(word: str) -> str:
+    """The identifier of a visitor for their browser's random token; empty for the local user."""
     return hashlib.sha256(word.encode()).hexdigest()[:32] if word else LOCAL_USER
 
 
@@ -75,7 +75,7 @@ class Models:
             name: Secret(settings.environment[name])
             for name in key_names() if settings.environment.get(name, "").strip()
         }
-        self._given: dict[str, dict[str, Secret]] = {}
+        self._visitor_keys: dict[str, dict[str, Secret]] = {}
         self.addresses = VisitorAddresses()
         self._breakers: dict[tuple[str, ...], Breaker] = {}
         self.log_redaction = LogRedaction(self.redactor())
@@ -95,20 +95,20 @@ class Models:
         if secret and (not secret.reveal().isascii() or not secret.reveal().isprintable()
                        or " " in secret.reveal() or len(secret.reveal()) > LONGEST_KEY):
             raise BadKey("A key is one line of plain characters without spaces: copy it again.")
-        mine = self._given.pop(visitor, {})  # reinserted at the end: the first is the oldest
+        mine = self._visitor_keys.pop(visitor, {})  # reinserted at the end: the first is the oldest
         mine.pop(variable, None)
         if secret:
             mine[variable] = secret
         if mine:
-            self._given[visitor] = mine
-        while len(self._given) > self._most_visitors:
-            visitors = [one for one in self._given if one != LOCAL_USER]
+            self._visitor_keys[visitor] = mine
+        while len(self._visitor_keys) > self._most_visitors:
+            visitors = [one for one in self._visitor_keys if one != LOCAL_USER]
             self.forget(self.addresses.next_evicted(visitors))
         self.log_redaction.redactor = self.redactor()
 
     def forget(self, visitor: str) -> None:
         """Removes all keys of a visitor."""
-        self._given.pop(visitor, None)
+        self._visitor_keys.pop(visitor, None)
         self.log_redaction.redactor = self.redactor()
 
     def available_keys(self, visitor: str) -> tuple[str, ...]:
@@ -118,11 +118,11 @@ class Models:
     def keys(self, visitor: str) -> Mapping[str, Secret]:
         """The keys that a visitor's runs can use: their own, and the host's if allowed."""
         serves = self.settings.host_keys or visitor == LOCAL_USER
-        return {**(self._host if serves else {}), **self._given.get(visitor, {})}
+        return {**(self._host if serves else {}), **self._visitor_keys.get(visitor, {})}
 
     def redactor(self) -> Redactor:
         """A redactor that removes every known key from a text."""
-        given = (key for keys in self._given.values() for key in keys.values())
+        given = (key for keys in self._visitor_keys.values() for key in keys.values())
         return Redactor(key.reveal() for key in (*self._host.values(), *given))
 
     # Plans.

@@ -10,7 +10,7 @@ from agent.core.events import Ambiguous, Judged
 from agent.core.state import State
 from agent.iteration.context import Context, log_patch
 from agent.memory import Fix, RememberedEdit, is_small_edit, reapply_edit
-from agent.search.ranking.question import choices, in_words
+from agent.search.ranking.question import choices, describe_behaviours
 from agent.target.program import keeps_own_tests
 
 OTHERS_PASSED = "other repairs passed these tests too when it was learned, and no one has chosen"
@@ -67,7 +67,7 @@ def apply_recalled_fix(ctx: Context, base: Solution, found: RecalledFix, iterati
         ctx.emit(Ambiguous(iteration=iteration, competing=found.competing))
     # The next step need not judge the program again.
     ctx.emit(Judged(iteration=iteration, report=found.report))
-    choices = f": {in_words(found.competing)}" if found.competing is not None else ""
+    choices = f": {describe_behaviours(found.competing)}" if found.competing is not None else ""
     passed = OTHERS_PASSED_BEFORE if found.other_tests else OTHERS_PASSED
     return {
         "solution_id": ctx.store.put(solution), "report_id": ctx.store.put(found.report),

@@ -34,8 +34,8 @@ from agent.search.syntax import compiles, repaired
 from agent.search.wording import edit_in_words
 
 RESERVED_SHARE, LEAST_RESERVED_S, RUNS_OF_A_JUDGEMENT = 0.5, 5.0, 4.0
-"""At most this share of a run's remaining seconds is left for judging and proving; within it, at
-least these seconds, and the time of so many runs of the tests."""
+"""Time reserved for judging and proving: that of so many runs of the tests, at least so many
+seconds, and at most this share of a run's remaining seconds."""
 MAX_SYNTAX_EDITS, MAX_REPAIRED = 4_000, 8
 """Limit of edits to a project's file that does not compile, and of repaired texts to judge."""
 SLOW_TEST_S = 0.5
@@ -86,7 +86,7 @@ class Proposal:
     """The best candidate if none passes; it is not judged."""
 
 
-async def by_search(attempt: RepairInput, ctx: Context) -> Proposal:
+async def repair_by_search(attempt: RepairInput, ctx: Context) -> Proposal:
     """Searches around the failing program, without a model."""
 
     async def verify(candidate: Solution) -> Report:
@@ -137,7 +137,7 @@ def _why(found: SearchResult, project: Project | None) -> str:
     return f"the search found no repair{where}{cut}{slow}"
 
 
-def specified_by(tests: Sequence[TestCase]) -> bool:
+def is_specified_by(tests: Sequence[TestCase]) -> bool:
     """Whether trusted tests specify a program enough to search for an edit: tests of the user, or
     several examples of a task."""
     return _by_user(tests) or has_enough_examples(tests)

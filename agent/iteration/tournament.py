@@ -1,7 +1,7 @@
 """Chooses one of several programs of an iteration.
 
-The order is: passing programs first, then those that pass more tests, then those whose results most
-others share (independent programs are rarely wrong in the same way), then the smallest change.
+Passing programs rank first, then those that pass more tests, then those with the most common
+results (independent programs are rarely wrong in the same way), then the smallest change.
 Passing programs are also compared on further calls. If they differ, a person can be asked.
 """
 
@@ -89,7 +89,7 @@ def winner(
     }
     agreeing = Counter(given.values())
 
-    def worth(number: int) -> tuple[bool, tuple[int, int], int, int]:
+    def rank_key(number: int) -> tuple[bool, tuple[int, int], int, int]:
         one = repairs[number]
         if one.solution is None or one.report is None:
             return (False, (-1, -1), 0, 0)
@@ -98,7 +98,7 @@ def winner(
             -len(one.solution.diff(base)),
         )
 
-    ranked = sorted(range(len(repairs)), key=worth, reverse=True)
+    ranked = sorted(range(len(repairs)), key=rank_key, reverse=True)
     chosen = ranked[0]
     behaviours: dict[Answers, int] = {}
     for number in ranked:

@@ -14,7 +14,7 @@ from uuid import uuid4
 _NAME = re.compile(r"[0-9a-f]{32}")
 
 
-class Alive:
+class ProcessLock:
     """The lock of this process, held from the first use of `name` until it is closed."""
 
     def __init__(self, folder: Path) -> None:
@@ -28,11 +28,11 @@ class Alive:
         if not self._name:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             for left in self._folder.iterdir():
-                self.knows(left.name)
-            self._name, self._handle = _held(self._folder)
+                self.is_process_alive(left.name)
+            self._name, self._handle = _create_locked_file(self._folder)
         return self._name
 
-    def knows(self, other: str) -> bool:
+    def is_process_alive(self, other: str) -> bool:
         """Whether the process of that name is alive; removes the file of a dead process."""
         if not _NAME.fullmatch(other):
             return False
@@ -58,7 +58,7 @@ class Alive:
             self._name = ""
 
 
-def _held(folder: Path) -> tuple[str, int]:
+def _create_locked_file(folder: Path) -> tuple[str, int]:
     """Creates and locks a new file in the folder; returns its name and handle."""
     while True:
         name = uuid4().hex

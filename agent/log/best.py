@@ -19,14 +19,14 @@ REVIEWS: dict[str, Review] = {
 
 
 @dataclass(frozen=True)
-class Best:
+class BestProgram:
     """The best program of a run with its latest report."""
 
     solution: Solution
     diff: str
     report: Report | None = None
     iteration: int | None = None
-    """Its iteration; `None` if another program is the last of that iteration."""
+    """The iteration that judged it; `None` if that iteration judged another one last."""
     review: Review = "none"
 
     @property
@@ -57,8 +57,8 @@ class Best:
         return f"{results}, {review[self.review]}not accepted"
 
 
-def best_of(log: Sequence[LogEntry]) -> Best | None:
-    """The best program of a log after `without_retries`; `None` where there is none."""
+def best_of(log: Sequence[LogEntry]) -> BestProgram | None:
+    """The best program of a log filtered by `without_retries`; `None` if it has none."""
     written: dict[str, Solution] = {}
     newest: dict[str, tuple[int, Report]] = {}
     judged_in: dict[tuple[int, str], None] = {}
@@ -83,7 +83,7 @@ def best_of(log: Sequence[LogEntry]) -> Best | None:
         return None
     first, *_, last = (*written.values(), *written.values())
     if not newest:
-        return Best(last, last.diff(first))
+        return BestProgram(last, last.diff(first))
 
     def rank(key: str) -> tuple[bool, tuple[int, int], bool]:
         report = newest[key][1]
@@ -92,7 +92,7 @@ def best_of(log: Sequence[LogEntry]) -> Best | None:
     key = max(reversed(newest), key=rank)
     number, report = newest[key]
     last_of_it = [name for at, name in judged_in if at == number][-1] == key
-    return Best(
+    return BestProgram(
         written[key], written[key].diff(first), report, number if last_of_it else None,
         reviews.get(key, "none"),
     )

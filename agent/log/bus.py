@@ -16,7 +16,7 @@ from agent.log.store import Store
 
 Writer = Callable[[Event], LogEntry]
 PAGE = 500
-ELSEWHERE_S = 0.5
+POLL_INTERVAL_S = 0.5
 """Seconds between a follower's checks for events of another process."""
 
 
@@ -25,14 +25,14 @@ class EventBus:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._sleepers: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
+        self._wakeup_events: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self._closed = False
 
     def close(self) -> None:
         """Wakes and ends all followers, because the store is about to be closed."""
         self._closed = True
-        for sleeper in set().union(*self._sleepers.values()):
-            sleeper.set()
+        for wakeup in set().union(*self._wakeup_events.values()):
+            wakeup.set()
 
     def writer(self, run: str, step_id: str) -> Writer:
         """A writer that numbers the events of the next attempt of a step, or of a session."""
@@ -40,19 +40,19 @@ class EventBus:
 
         def write(event: Event) -> LogEntry:
             entry = self._store.append(run, step_id, attempt, next(ordinals), event)
-            for sleeper in self._sleepers.get(run, ()):
-                sleeper.set()
+            for wakeup in self._wakeup_events.get(run, ()):
+                wakeup.set()
             return entry
 
         return write
 
     async def follow(self, run: str, after: int = 0) -> AsyncIterator[tuple[LogEntry, ...]]:
         """Yields batches of events after `after` until the final event or until it is closed."""
-        awake = asyncio.Event()
-        self._sleepers[run].add(awake)
+        own_wakeup = asyncio.Event()
+        self._wakeup_events[run].add(own_wakeup)
         try:
             while not self._closed:
-                awake.clear()
+                own_wakeup.clear()
                 page = self._store.events(run, after, PAGE)
                 if page:
                     after = page[-1].seq
@@ -62,9 +62,9 @@ class EventBus:
                 else:
                     # Not `wait_for`, which can swallow a cancellation (python/cpython#86296).
                     with suppress(TimeoutError):
-                        async with asyncio.timeout(ELSEWHERE_S):
-                            await awake.wait()
+                        async with asyncio.timeout(POLL_INTERVAL_S):
+                            await own_wakeup.wait()
         finally:
-            self._sleepers[run].discard(awake)
-            if not self._sleepers[run]:
-                del self._sleepers[run]
+            self._wakeup_events[run].discard(own_wakeup)
+            if not self._wakeup_events[run]:
+                del self._wakeup_events[run]

@@ -18,7 +18,7 @@ RunStatus = Literal["running", "waiting", "interrupted", "failed"] | RunOutcome
 
 
 @dataclass(frozen=True)
-class Listed:
+class RunSummary:
     id: str
     title: str
     created: float  # seconds since the epoch
@@ -45,7 +45,7 @@ class History:
         self._visitor = visitor
         self.lists = "`heal runs`"
 
-    def runs(self, limit: int = 20) -> tuple[Listed, ...]:
+    def runs(self, limit: int = 20) -> tuple[RunSummary, ...]:
         """The newest runs first."""
         return tuple(map(self._listed, self._store.runs(limit, self._visitor)))
 
@@ -67,10 +67,10 @@ class History:
     def rename(self, name: str, title: str) -> None:
         self._store.rename(self.named(name), " ".join(title.split())[:LONGEST_TITLE])
 
-    def _listed(self, row: RunRow) -> Listed:
+    def _listed(self, row: RunRow) -> RunSummary:
         first, last = self._store.first_and_last(row.id)
         parent = first.event.parent if first and isinstance(first.event, RunStarted) else None
-        listed = Listed(row.id, row.title, row.created, self._status(row, last), parent)
+        listed = RunSummary(row.id, row.title, row.created, self._status(row, last), parent)
         if last is None or not isinstance(last.event, RunFinished):
             return listed
         return replace(listed, proof=last.event.proof, fitting_repairs=last.event.fitting_repairs)

@@ -24,13 +24,13 @@ from agent.core.events import (
 from llm.asking.prompts import Prompts
 from llm.budget import Caps, Charge, Ledger, Spent
 from llm.calls import (
-    CallBroke,
+    CallAborted,
     CallEnded,
     CallEvent,
     CallRetried,
     CallStarted,
-    CallWaits,
-    Classified,
+    CallWaiting,
+    ModelRated,
 )
 from llm.calls import CallFellBack as TookOver
 from llm.plan import ModelPlan
@@ -104,7 +104,7 @@ class StoredAnswer(Value):
     text: str
 
 
-def paid_in_unfinished_step(log: Iterable[LogEntry]) -> tuple[ModelCalled, ...]:
+def reusable_calls(log: Iterable[LogEntry]) -> tuple[ModelCalled, ...]:
     """The paid calls of steps cut off by a kill; a repeated step reuses their answers."""
     calls: list[ModelCalled] = []
     newest: set[str] = set()
@@ -148,7 +148,7 @@ def event_of(
                 f"A model provider refused a call ({redacted(occurrence.why)}). The call is "
                 f"repeated in {occurrence.wait_s:.1f} s."
             ))
-        case CallWaits():
+        case CallWaiting():
             return Notice(level="info", text=f"Waiting for the model {redacted(occurrence.doing)}.")
         case CallEnded(reply=reply):
             usage = reply.usage
@@ -163,14 +163,14 @@ def event_of(
                 question=occurrence.question, answer_id=keep(StoredAnswer(text=reply.text)),
                 answer=shortened(reply.text),
             )
-        case CallBroke():
+        case CallAborted():
             return ModelFailed(
                 call=first + occurrence.id, role=occurrence.role, provider=occurrence.provider,
                 model=occurrence.model, error=occurrence.error, why=redacted(occurrence.why),
                 tokens=occurrence.usage.total, cost_usd=occurrence.usd,
                 wall_s=round(occurrence.wall_s, 3), answer=shortened(occurrence.said),
             )
-        case Classified():
+        case ModelRated():
             return Notice(level="info", text=(
                 f"{redacted(occurrence.words)}: it gets short questions, and rules replace it in "
                 "roles that do not need a model."
@@ -215,7 +215,7 @@ def role_words(role: str) -> str:
     return role.replace("_", " ")
 
 
-TIMED_TOKENS = 16
+MIN_TOKENS_FOR_SPEED = 16
 """The fewest tokens of an answer whose speed is shown."""
 
 
@@ -228,12 +228,12 @@ def call_words(call: ModelCalled) -> str:
     cut = ", answer cut at the token limit" if call.finish == "length" else ""
     spent = f"{about}{call.tokens:,} tokens, {dollars(call.cost_usd)}"
     writing_s = call.wall_s - (call.first_s or call.wall_s)
-    is_timed = call.output >= TIMED_TOKENS and writing_s > 0
+    is_timed = call.output >= MIN_TOKENS_FOR_SPEED and writing_s > 0
     speed = f" ({call.output / writing_s:.0f} tokens/s)" if is_timed else ""
-    return f"{by}, {spent}, {lasted(call.wall_s)}{speed}{cut}"
+    return f"{by}, {spent}, {duration_words(call.wall_s)}{speed}{cut}"
 
 
-def lasted(wall_s: float) -> str:
+def duration_words(wall_s: float) -> str:
     return f"{1_000 * wall_s:.0f} ms" if wall_s < 1 else f"{wall_s:.1f} s"
 
 

@@ -19,8 +19,8 @@ from pydantic import TypeAdapter
 
 from agent.core.domain import Value, address
 from agent.core.events import Event, LogEntry
-from agent.core.sqlite import PATIENCE_S, changing, make_shrinking
-from agent.log.alive import Alive
+from agent.core.sqlite import LOCK_TIMEOUT_S, create_with_auto_vacuum, write_transaction
+from agent.log.alive import ProcessLock
 from agent.target.errors import BadInput
 
 V = TypeVar("V", bound=Value)
@@ -71,7 +71,7 @@ class UnknownRun(BadInput, KeyError):
         return str(self.args[0])
 
 
-class RunOver(Exception):
+class RunAlreadyEnded(Exception):
     """The run already has its final event, possibly from another process."""
 
 
@@ -80,15 +80,15 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self._run = ""
-        self._alive = Alive(path.parent / "alive")
-        make_shrinking(path)
-        self._db = sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None)
+        self._process_lock = ProcessLock(path.parent / "alive")
+        create_with_auto_vacuum(path)
+        self._db = sqlite3.connect(path, timeout=LOCK_TIMEOUT_S, isolation_level=None)
         self._db.execute("pragma synchronous=normal")
         self._db.execute("pragma secure_delete=on")
         self._db.executescript(_SCHEMA)
 
     def close(self) -> None:
-        self._alive.close()
+        self._process_lock.close()
         self._db.close()
 
     def of(self, run: str) -> Store:
@@ -127,7 +127,7 @@ class Store:
         try:
             self._db.execute(
                 "insert into runs(id, title, task, options, owner, created) values(?,?,?,?,?,?)",
-                (run, title, task, options, self._alive.name, time.time()),
+                (run, title, task, options, self._process_lock.name, time.time()),
             )
         except sqlite3.IntegrityError as error:
             raise ValueError(f"a run with the id {run!r} exists already") from error
@@ -148,7 +148,7 @@ class Store:
 
     def is_alive(self, row: RunRow) -> bool:
         """Whether the process that drives the run is alive, here or in another container."""
-        return self._alive.knows(row.owner)
+        return self._process_lock.is_process_alive(row.owner)
 
     def adopt_orphans(self, run: str | None = None) -> tuple[RunRow, ...]:
         """Takes over unfinished runs whose process ended; each goes to one caller only."""
@@ -157,14 +157,14 @@ class Store:
             if (run is None or row.id == run) and not self.is_alive(row):
                 changed = self._db.execute(
                     "update runs set owner = ? where id = ? and owner = ?",
-                    (self._alive.name, row.id, row.owner),
+                    (self._process_lock.name, row.id, row.owner),
                 ).rowcount
                 if changed:
                     adopted.append(row)
         return tuple(adopted)
 
-    def take_answer(self, run: str, interrupt: str) -> bool:
-        """Whether this caller is the first of all processes to answer that question."""
+    def claim_answer(self, run: str, interrupt: str) -> bool:
+        """Claims a question for this caller; returns whether nobody had claimed it before."""
         return self._db.execute(
             "insert or ignore into answers(run, interrupt) values(?, ?)", (run, interrupt)
         ).rowcount == 1
@@ -175,7 +175,7 @@ class Store:
 
     def take_over(self, run: str) -> None:
         """Makes this process the owner of the run."""
-        self._db.execute("update runs set owner = ? where id = ?", (self._alive.name, run))
+        self._db.execute("update runs set owner = ? where id = ?", (self._process_lock.name, run))
 
     def release(self, run: str) -> None:
         """Releases an unfinished run, so that any process can adopt it."""
@@ -189,7 +189,7 @@ class Store:
 
     def delete(self, run: str) -> None:
         """Deletes a finished run and its unshared values; its id stays reserved."""
-        with changing(self._db):
+        with write_transaction(self._db):
             self._db.execute(
                 "delete from artifacts where id in (select artifact from kept where run = ?1) and "
                 "not exists (select 1 from kept where artifact = id and run <> ?1)", (run,)
@@ -240,15 +240,15 @@ class Store:
         return 0 if row[0] is None else int(row[0]) + 1
 
     def append(self, run: str, task: str, attempt: int, ordinal: int, event: Event) -> LogEntry:
-        """Appends an event to the run's log; raises `RunOver`."""
+        """Appends an event to the run's log; raises `RunAlreadyEnded`."""
         at = time.time()
         final = event.kind in ("run_finished", "run_failed")
-        with changing(self._db):
+        with write_transaction(self._db):
             active = self._db.execute(
                 "select 1 from runs where id = ? and final = 0", (run,)
             ).fetchone()
             if active is None:
-                raise RunOver(f"The run {run!r} has ended or was deleted.")
+                raise RunAlreadyEnded(f"The run {run!r} has ended or was deleted.")
             (last,) = self._db.execute(
                 "select coalesce(max(seq), 0) from events where run = ?", (run,)
             ).fetchone()

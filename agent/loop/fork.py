@@ -75,20 +75,20 @@ async def make_fork(
     suite, start_program = store.get(parent["suite_id"], Suite), program
     fresh: tuple[TestCase, ...] = ()
     if edits.code:
-        start_program = edited_program(program, edits.code)
+        start_program = apply_file_edits(program, edits.code)
     if edits.tests or edits.removed_tests:
         if task.project is not None:
             raise BadFork("A fork cannot change a project's tests. Change them in the project, "
                           "then start a new run.")
         fresh = await asyncio.to_thread(_read, edits.tests, start_program, task)
-        suite = edited_suite(suite, fresh, edits.removed_tests, start_program)
+        suite = apply_test_edits(suite, fresh, edits.removed_tests, start_program)
     state: dict[str, str | bool] = {"suite_id": store.put(suite)}
     if edits.code:
         task = task.model_copy(update={"solution": start_program})
         state |= {"base_id": store.put(start_program), "solution_id": store.put(start_program)}
     else:
         found = await engine.state_with(run, program.id)
-        state |= _status_at(program, parent, found, store)
+        state |= _program_state(program, parent, found, store)
         state |= _first_report(parent["base_id"], log, suite, store)
     removed = {*edits.removed_tests, *(test.name for test in fresh)}
     remaining = tuple(test for test in task.tests if test.name not in removed)
@@ -109,10 +109,10 @@ def _read(texts: Sequence[TestText], program: Solution, task: Task) -> tuple[Tes
     return tuple(test for test in read if test.origin == "user")
 
 
-def edited_suite(
+def apply_test_edits(
     suite: Suite, fresh: Sequence[TestCase], removed_tests: Sequence[str], program: Solution
 ) -> Suite:
-    """Adds and removes tests; none stays held out, because the editor has seen all of them."""
+    """Adds and removes tests. No test stays held out, because the user has seen all of them."""
     shown = suite.revealed()
     names = [test.name for test in shown.visible]
     unknown = [name for name in removed_tests if name not in names]
@@ -138,7 +138,7 @@ def edited_suite(
     })
 
 
-def edited_program(program: Solution, code: Mapping[str, str]) -> Solution:
+def apply_file_edits(program: Solution, code: Mapping[str, str]) -> Solution:
     """Replaces file texts; the result counts as written by the user."""
     texts = {path or program.entry: text for path, text in code.items()}
     known = {file.path for file in program.files}
@@ -151,7 +151,7 @@ def edited_program(program: Solution, code: Mapping[str, str]) -> Solution:
     return edited.model_copy(update={"origin": "user", "note": "edited"})
 
 
-def _status_at(
+def _program_state(
     program: Solution, parent: State, found: State, store: Store
 ) -> dict[str, str | bool]:
     base, key = parent["base_id"], store.put(program)

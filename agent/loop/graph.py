@@ -24,7 +24,7 @@ from langgraph.types import Command, Send
 
 from agent.core.domain import Report
 from agent.core.events import Step, StepFinished, StepStarted, Waiting
-from agent.core.sqlite import PATIENCE_S, make_shrinking
+from agent.core.sqlite import LOCK_TIMEOUT_S, create_with_auto_vacuum
 from agent.core.state import RENAMED_FIELDS, State, Suite
 from agent.iteration.context import Context
 from agent.iteration.iterations import parallel_repairs
@@ -40,7 +40,7 @@ from agent.loop.steps.recall import recall
 from agent.loop.steps.repair import attempt, generate, repair
 from agent.loop.steps.select import select
 from agent.loop.steps.specify import attack, branch, specify
-from agent.propose.arbitration import in_dispute
+from agent.propose.arbitration import failing_derived
 from agent.propose.roles import ARBITER
 from agent.report.waiting import StepAnswer
 
@@ -53,7 +53,7 @@ BARE: frozenset[Step] = frozenset({"permit", "ask", "help", "gate", "finish"})
 
 
 def logged(step: Step, node: Node) -> Callable[..., Awaitable[State]]:
-    """Wraps a node so that its start, end and wall time are logged. Bare nodes are not logged,
+    """Wraps a node so that its start, end and wall time are logged. `BARE` nodes are not,
     because nothing may happen before an interrupt or after a run's last event."""
 
     async def run_step(state: State, runtime: Runtime[Context]) -> State:
@@ -97,9 +97,9 @@ async def after_execute(state: State, runtime: Runtime[Context]) -> str:
     ctx = runtime.context
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
-    disputed = in_dispute(suite, report) and not any(one.fails for one in report.trusted)
-    judged = ctx.settings.enable_arbitration and ctx.plan.of(ARBITER.name) is not None
-    if disputed and judged and ctx.task.text:
+    disputed = failing_derived(suite, report) and not any(one.fails for one in report.trusted)
+    can_arbitrate = ctx.settings.enable_arbitration and ctx.plan.of(ARBITER.name) is not None
+    if disputed and can_arbitrate and ctx.task.text:
         return "arbitrate"
     return after_verdict(report, ctx)
 
@@ -136,15 +136,15 @@ async def after_permit(state: State, runtime: Runtime[Context]) -> str | list[Se
 
 def needs_permission(state: State, runtime: Runtime[Context]) -> bool:
     """Whether a model is called next and the user must permit that first."""
-    asked = state["approach"] != "search" and not state.get("permitted")
-    return asked and runtime.context.requires_permission
+    asks_model = state["approach"] != "search" and not state.get("permitted")
+    return asks_model and runtime.context.requires_permission
 
 
 def finish_or_help(state: State, runtime: Runtime[Context]) -> str:
     """Finishes, or asks the reviewing user once for help if all approaches failed."""
-    tried = state.get("stopped") in ("iterations", "stuck", "no_model")
+    failed = state.get("stopped") in ("iterations", "stuck", "no_model")
     reviews = runtime.context.settings.autonomy_level != "full_auto"
-    return "help" if tried and reviews and not state.get("asked_user") else "finish"
+    return "help" if failed and reviews and not state.get("asked_user") else "finish"
 
 
 async def after_help(state: State, runtime: Runtime[Context]) -> str:
@@ -238,7 +238,7 @@ def build_graph() -> StateGraph[State, Context]:
 
 
 @cache
-def compiled() -> CompiledStateGraph[State, Context, State, State]:
+def compiled_graph() -> CompiledStateGraph[State, Context, State, State]:
     """Compiles the graph once per process, because that takes longer than a step."""
     return build_graph().compile()
 
@@ -248,7 +248,7 @@ class Engine:
 
     def __init__(self, saver: AsyncSqliteSaver) -> None:
         self._saver = saver
-        self._graph = compiled().copy({"checkpointer": saver})
+        self._graph = compiled_graph().copy({"checkpointer": saver})
 
     async def run(
         self, run: str, context: Context, answer: StepAnswer | None
@@ -260,7 +260,7 @@ class Engine:
         elif not await self.state(run):
             graph_input = context.start
         async for chunk in self._graph.astream(
-            cast(Any, graph_input),  # the graph's input type is its state; resuming has others
+            cast(Any, graph_input),  # typed as the state, but resuming passes None or a Command
             _config(run),
             context=context,
             stream_mode="updates",
@@ -301,9 +301,9 @@ class _Serializer(JsonPlusSerializer):
 
 
 class _Saver(AsyncSqliteSaver):
-    """Uses integer versions, because the library's own names fill half of a checkpoint."""
+    """Uses integer versions, because the library's long versions fill half of a checkpoint."""
 
-    def get_next_version(self, current: Any, channel: None) -> Any:  # as the library types it
+    def get_next_version(self, current: Any, channel: None) -> Any:  # the library's types
         return 1 if current is None else current + 1
 
 
@@ -314,8 +314,8 @@ def _config(run: str) -> RunnableConfig:
 @asynccontextmanager
 async def open_engine(checkpoints: Path) -> AsyncIterator[Engine]:
     """Opens an engine over a checkpoint file, which only LangGraph's saver writes."""
-    await asyncio.to_thread(make_shrinking, checkpoints)
-    async with aiosqlite.connect(checkpoints, timeout=PATIENCE_S) as connection:
+    await asyncio.to_thread(create_with_auto_vacuum, checkpoints)
+    async with aiosqlite.connect(checkpoints, timeout=LOCK_TIMEOUT_S) as connection:
         await connection.execute("pragma synchronous=normal")
         await connection.execute("pragma secure_delete=on")
         saver = _Saver(connection, serde=_Serializer(allowed_msgpack_modules=()))
@@ -325,7 +325,7 @@ async def open_engine(checkpoints: Path) -> AsyncIterator[Engine]:
 
 def diagram() -> str:
     """Returns the graph as a Mermaid flow chart."""
-    drawn = compiled().get_graph()
+    drawn = compiled_graph().get_graph()
     edges = [
         f"    {edge.source.strip('_')} {'-.->' if edge.conditional else '-->'} "
         f"{edge.target.strip('_')}"

@@ -81,8 +81,8 @@ class Uploads:
     project: str = PROJECT
 
     @contextmanager
-    def around(self) -> Iterator[None]:
-        """Applies to code inside the block only."""
+    def tracing_scope(self) -> Iterator[None]:
+        """Enables uploads, or disables tracing, for the code inside the block."""
         from langsmith.run_helpers import tracing_context
 
         # A parent would use the tracing client of the program that embeds us.
@@ -115,7 +115,7 @@ class Resources:
     notices: tuple[str, ...]
 
     def sandbox_of(self, visitor: str, run: str) -> Sandbox:
-        """Returns the sandbox for a run; visitors from one address share one queue place."""
+        """Returns the sandbox for a run; visitors from one address share a place in its queue."""
         queue = run if visitor == LOCAL_USER else self.models.addresses.address_of(visitor)
         return OwnedSandbox(self.sandbox, queue)
 

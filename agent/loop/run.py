@@ -44,15 +44,15 @@ from agent.log.spending import (
     ledger,
     lost_calls,
     next_call,
-    paid_in_unfinished_step,
     payable,
+    reusable_calls,
 )
-from agent.log.store import RunOver, RunRow
+from agent.log.store import RunAlreadyEnded, RunRow
 from agent.loop.fork import Edits, Fork, make_fork
 from agent.loop.resources import Resources
 from agent.loop.steps.finish import conclude
 from agent.report.result import fold
-from agent.report.waiting import StepAnswer, pending
+from agent.report.waiting import StepAnswer, open_question
 from agent.report.words import STEP_WORDS, step_words
 from agent.search.ranking.question import BadAnswer, answered_test, matches_a_patch
 from agent.verify.jail_level import jail_status
@@ -65,7 +65,7 @@ from sandbox import SandboxError
 log = logging.getLogger("agent")
 RUN_SECONDS = "run seconds"
 """The name of the cap on a run's total time."""
-FORKED_PLAN = (
+FORK_KEY_HINT = (
     ". A fork uses its parent's models. To use others, fork with `--provider mock` or another "
     "provider"
 )
@@ -149,7 +149,7 @@ class Run:
         self._task = task
         self._shared = shared
         self._store = shared.store.of(id_)
-        self._first: asyncio.Task[Report] | None = None
+        self._judging: asyncio.Task[Report] | None = None
         self._driver: asyncio.Task[None] | None = None
         self.partial_answers: Callable[[], Mapping[int, str]] = dict
         """The partial texts of model answers so far, by call."""
@@ -171,7 +171,7 @@ class Run:
     @property
     def question(self) -> Waiting | None:
         """The question that the run waits with, if any."""
-        return pending(self.log)
+        return open_question(self.log)
 
     @property
     def is_running(self) -> bool:
@@ -194,7 +194,7 @@ class Run:
         shared, program = self._shared, self.task.solution
         shared.engine.begin()
         if program is not None and self.options.fork is None:
-            self._first = asyncio.create_task(self.context().judge_submitted(program, judged))
+            self._judging = asyncio.create_task(self.context().judge_submitted(program, judged))
         try:
             jail = await self._jail()
             address = self._store.put(self.task)
@@ -246,7 +246,7 @@ class Run:
 
     async def stop(self) -> None:
         """Stops driving at once; the run keeps its progress."""
-        for task in (self._driver, self._first):
+        for task in (self._driver, self._judging):
             await _cancel(task)
 
     async def pause(self) -> None:
@@ -256,7 +256,7 @@ class Run:
             self._wait_for("visitor", "the page of this run was closed; reopen it to continue")
 
     async def resume(self) -> None:
-        """Logs what was lost with the process that drove the run, and the next steps."""
+        """Logs the model calls that were lost when the run's process ended, and the next steps."""
         if not self.log:  # the process ended before the first event
             self._open_log(await self._jail(), self.options.plan.notes)
         engine = await self._shared.engine.get()
@@ -271,7 +271,7 @@ class Run:
         lost_note = f"; interrupted, and charged at the maximum cost: {calls}"
         self.emit(Resumed(note=note + (lost_note if lost else "")))
 
-    def with_answer(self, answer: str) -> tuple[Task, Options]:
+    def rerun_inputs(self, answer: str) -> tuple[Task, Options]:
         """Returns task and options of a new run that includes an answer to this run's open
         question. Raises: BadAnswer."""
         patches = fold(self.log).competing
@@ -283,16 +283,16 @@ class Run:
         tests = self.task.tests
         task = self.task.model_copy(update={
             "tests": (*tests, test),
-            # If doctests were the only tests they decided, and continue to.
+            # If all tests were doctests, they decided the verdict, and still do.
             "doctests": self.task.doctests or all(one.origin == "doctest" for one in tests),
         })
-        # A value that no patch gives is a test like any other: it chooses no patch.
+        # An answer that matches no patch becomes an ordinary test and selects no patch.
         names = (*self.options.answered, *([test.name] if matches_a_patch(patches, test) else []))
         fork = self.options.fork
         fork = None if fork is None else fork.with_test(test, self._store)
         return task, self.options.model_copy(update={"answered": names, "fork": fork})
 
-    async def forked(
+    async def fork_inputs(
         self, iteration: int, edits: Edits, plan: ModelPlan | None, **requested: Unpack[RunRequest]
     ) -> tuple[Task, Options]:
         """Returns task and options of a fork of this run; see `agent.loop.fork.make_fork`."""
@@ -314,14 +314,14 @@ class Run:
         }).updated(settings, **requested)
 
     async def conclude(
-        self, outcome: RunOutcome, reason: str, *, out_of_time: bool = False
+        self, outcome: RunOutcome, reason: str, *, stop_for_time: bool = False
     ) -> None:
         """Logs the final event of a run that did not reach its last step."""
         engine = await self._shared.engine.get()
         state = await engine.state(self.id)
-        if out_of_time:
+        if stop_for_time:
             state = {**state, "stopped": "time"}
-        with suppress(RunOver):  # it may have ended meanwhile
+        with suppress(RunAlreadyEnded):  # it may have ended meanwhile
             required = self.options.require_confidence
             conclude(state, self._store, self.log, self.emit, outcome, reason, required)
 
@@ -329,7 +329,7 @@ class Run:
         context, clock = self.context(), asyncio.timeout(None)
         try:
             engine = await self._shared.engine.get()
-            with self._shared.uploads.around():
+            with self._shared.uploads.tracing_scope():
                 async with clock:
                     clock.reschedule(asyncio.get_running_loop().time() + self.seconds_left)
                     async for question in engine.run(self.id, context, answer):
@@ -345,7 +345,7 @@ class Run:
         except OverBudget as error:
             await self._pause(error)
         except NeedsKey as error:
-            hint = FORKED_PLAN if self.options.fork is not None else ""
+            hint = FORK_KEY_HINT if self.options.fork is not None else ""
             self._wait_for("key", f"{error}{hint}")
         except NoModel as error:
             await self.conclude("needs_model", str(error))
@@ -353,30 +353,30 @@ class Run:
             await self.conclude("model_failed", str(error))
         except SandboxError as error:
             await self.conclude("not_fixable", f"the sandbox cannot run code: {error}")
-        except RunOver:
+        except RunAlreadyEnded:
             log.info("run %s was ended by another process", self.id)
         except Exception as error:
             self.emit(RunFailed(error=f"{type(error).__name__}: {error}"))
             raise
         finally:
-            await _cancel(self._first)
-            self._first = None
+            await _cancel(self._judging)
+            self._judging = None
             await context.router.close()
 
     async def _pause(self, error: OverBudget) -> None:
         if self.options.pauses:
             self._wait_for("budget", str(error), self._extension(error))
         else:
-            await self.conclude("budget", str(error), out_of_time=error.cap == RUN_SECONDS)
+            await self.conclude("budget", str(error), stop_for_time=error.cap == RUN_SECONDS)
 
     def _extension(self, error: OverBudget) -> Extended | None:
-        """The extension offered at a cap: the cap again, or what the next call needs; for a
-        visitor within the host's caps."""
+        """The extension to offer at a cap: its amount again, or what the next call needs if that is
+        more; `None` if a visitor's extension would exceed the host's cap."""
         if error.cap == RUN_SECONDS:
             return Extended(seconds=self.options.budget_s)
         settings, options = self._shared.settings, self.options
         role, _, unit = error.cap.partition(" ")
-        caps = options.caps if error.is_of_the_run else settings.role_budgets.get(role, Caps())
+        caps = options.caps if error.is_run_cap else settings.role_budgets.get(role, Caps())
         amount = max(getattr(caps, unit, None) or 0, error.excess)
         limit = getattr(settings.caps, unit, None) if options.visitor != LOCAL_USER else None
         if not 0 < amount <= (inf if limit is None else limit):
@@ -387,7 +387,7 @@ class Run:
         self, needs: Literal["budget", "key", "visitor"], words: str, added: Extended | None = None
     ) -> None:
         interrupt = f"{needs}-{uuid.uuid4().hex}"
-        with suppress(RunOver):
+        with suppress(RunAlreadyEnded):
             self.emit(Waiting(
                 interrupt=interrupt, question=words, needs=needs, budget_extension=added,
             ))
@@ -410,7 +410,7 @@ class Run:
             answered_tests=frozenset(options.answered),
             start=options.fork.start if options.fork is not None else State(iteration=0),
             pauses=options.pauses, learn=options.learn, required_proof=options.require_proof,
-            submitted_report=self._first, prompts=shared.prompts,
+            submitted_report=self._judging, prompts=shared.prompts,
         )
 
     def _router(self) -> Router:
@@ -432,7 +432,7 @@ class Run:
                     self._store.get(call.answer_id, StoredAnswer).text, call.finish, call.provider,
                     call.model, Usage(),
                 )
-                for call in paid_in_unfinished_step(entries)
+                for call in reusable_calls(entries)
             },
             clean=redactor.text,
         )

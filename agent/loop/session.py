@@ -36,12 +36,12 @@ from sandbox import Sandbox
 
 SWITCH_INTERVAL_S = 0.000_5
 """A tenth of Python's default thread switch interval."""
-YOUNG_BETWEEN_FULL = 1_000
+FULL_GC_THRESHOLD = 1_000
 """Young collections per full garbage collection; Python's default is ten."""
 
 _LOCK = Lock()
 _SAVED: list[tuple[float, tuple[int, int, int]]] = []
-"""The values that each context found; the first are the process's own."""
+"""The values before each open context; the first are the process's own."""
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def low_latency() -> Iterator[None]:
         interval_s, (first, second, full) = sys.getswitchinterval(), gc.get_threshold()
         _SAVED.append((interval_s, (first, second, full)))
         sys.setswitchinterval(min(interval_s, SWITCH_INTERVAL_S))
-        gc.set_threshold(first, second, max(full, YOUNG_BETWEEN_FULL))
+        gc.set_threshold(first, second, max(full, FULL_GC_THRESHOLD))
     try:
         yield
     finally:
@@ -110,7 +110,7 @@ class Session:
         for text in answer.value.values() if isinstance(answer, StepAnswer) else ():
             refuse_unwritable(text if isinstance(text, str) else "")
         await waiting.wait_until_idle()
-        if not self._store.take_answer(run, interrupt):
+        if not self._store.claim_answer(run, interrupt):
             return False  # another caller, maybe in another process, was first
         self._store.take_over(run)  # its process may have ended: no other process adopts it now
         waiting.emit(Answered(interrupt=interrupt, answer=str(dict(value))))
@@ -118,7 +118,7 @@ class Session:
             offered = question.budget_extension
             await waiting.conclude(
                 answer.outcome, f"ended by the user: {question.question}",
-                out_of_time=offered is not None and offered.seconds > 0,
+                stop_for_time=offered is not None and offered.seconds > 0,
             )
             return True
         if isinstance(answer, ContinueRun) and answer.budget_extension is not None:
@@ -132,7 +132,7 @@ class Session:
         """Starts a run whose tests include the answer to this run's open question; a different
         `visitor` gets their own plan. Raises: UnknownRun, BadAnswer."""
         parent = self._run(run)
-        task, options = parent.with_answer(answer)
+        task, options = parent.rerun_inputs(answer)
         if visitor is not None and visitor != options.visitor:
             options = options.model_copy(update={"visitor": visitor, "plan": self.plan(visitor)})
         return await self._begin(run_id, parent.title, task, options, of=run)
@@ -144,7 +144,7 @@ class Session:
         """Starts a fork of a visitor's run and returns its id. Raises: UnknownRun,
         UnknownIteration, BadFork."""
         parent = self._run(self.history(visitor).named(run))
-        task, options = await parent.forked(iteration, edits, plan, **requested)
+        task, options = await parent.fork_inputs(iteration, edits, plan, **requested)
         return await self._begin(run_id, parent.title, task, options, of=parent.id)
 
     async def repeat(
@@ -222,9 +222,9 @@ class Session:
         return tuple(row.id for row in adopted)
 
     async def close(self) -> None:
-        """Stops driving and following; unfinished runs are left for `recover`."""
+        """Stops all runs and streams; `recover` can resume the unfinished runs."""
         running = [run for run in self._active.values() if run.is_running]
-        # A run that has just asked is about to return; if it were cancelled, it would ask again.
+        # A run that has just asked a question stops by itself; if cancelled, it would ask it again.
         await asyncio.gather(*(
             run.stop() if run.question is None else run.wait_until_idle() for run in running
         ))

@@ -25,7 +25,7 @@ MIN_UNCHANGED = 0.6
 MAX_ADDED = 16
 MAX_VALUES = 3
 
-COMPUTING = frozenset({
+SAFE_BUILTINS = frozenset({
     "abs", "all", "any", "bool", "dict", "divmod", "enumerate", "float", "frozenset", "int", "len",
     "list", "max", "min", "pow", "range", "reversed", "round", "set", "sorted", "str", "sum",
     "tuple", "zip",
@@ -64,11 +64,11 @@ def reapply_edit(before: str, after: str, text: str, *, anywhere: bool = False) 
     if text == before:
         return after
     try:
-        old, new, now = _lines(before), _lines(after), _lines(text)
-        same = len(old) == len(now) and skeleton(before) == skeleton(text)
-        if not (same or anywhere) or max(map(len, (old, new, now))) > MAX_LINES:
+        old, new, current = _lines(before), _lines(after), _lines(text)
+        same = len(old) == len(current) and skeleton(before) == skeleton(text)
+        if not (same or anywhere) or max(map(len, (old, new, current))) > MAX_LINES:
             return None
-        result = _splice(text, old, new, now, same=same)
+        result = _splice(text, old, new, current, same=same)
         if result is None or result == text:
             return None
         parse(result)
@@ -78,9 +78,9 @@ def reapply_edit(before: str, after: str, text: str, *, anywhere: bool = False) 
 
 
 def _splice(
-    text: str, old: Sequence[_Line], new: Sequence[_Line], now: Sequence[_Line], *, same: bool
+    text: str, old: Sequence[_Line], new: Sequence[_Line], current: Sequence[_Line], *, same: bool
 ) -> str | None:
-    indents = {line.depth: line.indent for line in reversed(now)}
+    indents = {line.depth: line.indent for line in reversed(current)}
     newline = "\r\n" if "\r\n" in text else "\n"
     splices: list[tuple[int, int, str]] = []
     for change in _changes(old, new, by_line=same):
@@ -88,10 +88,10 @@ def _splice(
         inserts = change.first == change.last
         first = max(0, change.first - inserts)
         anchor = old[first : max(change.last, first + 1)]
-        at = first if same else _only_place(anchor, now)
+        at = first if same else _unique_match(anchor, current)
         if at is None or not anchor:
             return None
-        window = now[at : at + len(anchor)]
+        window = current[at : at + len(anchor)]
         shift = window[0].depth - anchor[0].depth
         inserted = newline.join(
             indents.get(depth, indents.get(1, "    ") * max(0, depth)) + line.text
@@ -110,7 +110,7 @@ def _splice(
         splices.append((start, end, inserted))
     splices.sort()
     if any(left[1] > right[0] or left[:2] == right[:2] for left, right in pairwise(splices)):
-        return None  # two changed lines have the same only place
+        return None  # two changed lines match the same place
     for start, end, inserted in reversed(splices):
         text = text[:start] + inserted + text[end:]
     return text
@@ -135,11 +135,11 @@ def _changes(old: Sequence[_Line], new: Sequence[_Line], *, by_line: bool) -> It
             yield _Change(first, last, new[start:end])
 
 
-def _only_place(lines: Sequence[_Line], now: Sequence[_Line]) -> int | None:
+def _unique_match(lines: Sequence[_Line], current: Sequence[_Line]) -> int | None:
     words = [line.words for line in lines]
     found = [
-        at for at in range(len(now) - len(words) + 1)
-        if [line.words for line in now[at : at + len(words)]] == words
+        at for at in range(len(current) - len(words) + 1)
+        if [line.words for line in current[at : at + len(words)]] == words
     ]
     return found[0] if len(found) == 1 else None
 
@@ -197,7 +197,7 @@ def is_small_edit(before: str, after: str) -> bool:
     return values.total() <= MAX_VALUES
 
 
-def defines_no_names(before: str, after: str) -> bool:
-    """Whether an edit uses only the program's own names, keywords and computing builtins."""
+def uses_only_known_names(before: str, after: str) -> bool:
+    """Whether an edit uses only the program's own names, keywords and builtins without effects."""
     added = {*_NAME.findall(after)} - {*_NAME.findall(before)}
-    return added <= COMPUTING | {*keyword.kwlist} - _EXCLUDED_KEYWORDS
+    return added <= SAFE_BUILTINS | {*keyword.kwlist} - _EXCLUDED_KEYWORDS

@@ -159,10 +159,10 @@ def is_public(line: FixLine | LessonLine) -> bool:
 
 def import_lines(memory: Memory, text: str, source: str, *, trusted: bool = False) -> Imported:
     """Imports the lines of `text`; raises `BadExchange`."""
-    return take_in(memory, parsed(text), source, trusted=trusted)
+    return import_parsed_lines(memory, parse_export(text), source, trusted=trusted)
 
 
-def take_in(
+def import_parsed_lines(
     memory: Memory, lines: Iterable[tuple[int, FixLine | LessonLine | str]], source: str, *,
     trusted: bool = False,
 ) -> Imported:
@@ -190,7 +190,7 @@ def take_in(
     )
 
 
-def parsed(text: str) -> Iterator[tuple[int, FixLine | LessonLine | str]]:
+def parse_export(text: str) -> Iterator[tuple[int, FixLine | LessonLine | str]]:
     """Parses each line to its number and its value or why it is refused; raises `BadExchange`."""
     if len(text) > LARGEST_FILE:
         raise BadExchange(f"it is larger than {LARGEST_FILE:,} characters")

@@ -125,7 +125,7 @@ def nameless_test(code: str, entry: str) -> str:
 
 
 def nameless_message(message: str, entry: str) -> str:
-    """A message with the program's module renamed likewise, and without the file's folder."""
+    """A message with the module renamed like in `nameless_test`, and without the file's folder."""
     name = PurePosixPath(entry).stem
     message = re.sub(rf"(?:[\w.-]*[/\\])+(?={re.escape(name)}\.py\b)", "", message)
     quoted = rf"(\b(?:module|from|named) ['\"]){re.escape(name)}(?=['\"])"
@@ -150,7 +150,7 @@ def _kind_at(text: str, line: int | None) -> str:
         return ""
     nodes = nodes_or_empty(text)
     found: ast.stmt | None = None
-    for node in nodes:  # breadth first: a later one is no less deep
+    for node in nodes:  # breadth first: the last match is the innermost
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or 0):
             found = node
     return type(found).__name__ if found is not None else ""

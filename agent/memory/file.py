@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from agent.core.sqlite import PATIENCE_S, changing, use_wal
+from agent.core.sqlite import LOCK_TIMEOUT_S, use_wal, write_transaction
 
 FORMAT = 6
 """The version of the tables."""
@@ -106,7 +106,7 @@ def _locked(path: Path, fault: UnusableFile) -> Iterator[None]:
 
 
 def open_temporary() -> sqlite3.Connection:
-    """Opens a memory that ends with its process."""
+    """Opens an in-memory database, which is lost when the process ends."""
     db = _connect(":memory:")
     for statement in _TABLES:
         db.execute(statement)
@@ -123,7 +123,7 @@ def memory_faults(name: str) -> Iterator[None]:
 
 
 def _connect(name: str) -> sqlite3.Connection:
-    db = sqlite3.connect(name, timeout=PATIENCE_S, isolation_level=None)
+    db = sqlite3.connect(name, timeout=LOCK_TIMEOUT_S, isolation_level=None)
     db.row_factory = sqlite3.Row
     # Text that is not UTF-8 makes one row invalid, and must not end the reading.
     db.text_factory = lambda raw: raw.decode("utf-8", "replace")
@@ -141,7 +141,7 @@ def _open(path: Path) -> sqlite3.Connection:
         db.execute("pragma synchronous=normal")
         db.execute("pragma secure_delete=on")
         if is_new:
-            with changing(db):
+            with write_transaction(db):
                 if _is_new(db, path):  # another process may have created the tables meanwhile
                     for statement in _TABLES:
                         db.execute(statement)

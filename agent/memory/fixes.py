@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from agent.core.domain import CompetingPatches, FileChange, Lesson, ProofLevel, Value
-from agent.core.sqlite import changing
+from agent.core.sqlite import write_transaction
 from agent.memory.failures import FailureKey, skeleton
 from agent.memory.file import FORMAT, memory_faults, open_file, open_temporary
 from agent.memory.lessons import MAX_LESSONS, FailureDescription, query_of, words_of
@@ -30,7 +30,7 @@ MAX_FILES = 6  # of a project, in one fix
 MAX_COMPETING_LENGTH = 600_000  # characters of JSON
 
 Competition = Literal["unknown", "open", "settled"]
-"""`open` if other repairs passed the tests too when a fix was learned, and nobody has chosen."""
+"""`open` if other repairs passed the tests too when a fix was learned, and no user has chosen."""
 Count = Annotated[int, Field(ge=0)]
 
 
@@ -256,7 +256,7 @@ class Memory:
                 "join lessons on lessons.id = lesson_index.rowid where lesson_index match ? "
                 "and (substr(origin, 1, ?) <> ? or origin = ?) "
                 "order by bm25(lesson_index, 3.0, 1.0), created desc limit ?",
-                (query, len(OF_PROJECT), OF_PROJECT, of_project(project), MAX_LESSONS),
+                (query, len(OF_PROJECT), OF_PROJECT, project_origin(project), MAX_LESSONS),
             ).fetchall()
         return tuple(row.lesson for row in self._lessons(rows))
 
@@ -294,18 +294,18 @@ class Memory:
         )
 
     def forget(self, fixes: Iterable[int] = (), lessons: Iterable[int] = ()) -> None:
-        with memory_faults(self._name), changing(self._db):
+        with memory_faults(self._name), write_transaction(self._db):
             self._db.executemany("delete from fixes where id = ?", [(key,) for key in fixes])
             self._db.executemany("delete from lessons where id = ?", [(key,) for key in lessons])
 
     def forget_all(self) -> None:
         """Deletes all rows permanently, including invalid ones."""
-        with memory_faults(self._name), changing(self._db):
+        with memory_faults(self._name), write_transaction(self._db):
             self._db.execute("delete from fixes")
             self._db.execute("delete from lessons")
 
 
-def of_project(root: str) -> str:
+def project_origin(root: str) -> str:
     """The origin of lessons of the project at this path."""
     return f"{OF_PROJECT}{root}"
 
@@ -319,13 +319,13 @@ def _read_fix(row: sqlite3.Row) -> StoredFix | None:
         stored = str(row["rivals"])
         values["competing"] = CompetingPatches.from_json(stored) if stored else None
         values["others"] = json.loads(str(row["others"]))
-        failure = FailureKey.model_validate(_of(FailureKey, values))
-        fix = Fix.model_validate(_of(Fix, values) | {"failure": failure})
-        known = StoredFix.model_validate(_of(StoredFix, values) | {"fix": fix})
+        failure = FailureKey.model_validate(_fields_of(FailureKey, values))
+        fix = Fix.model_validate(_fields_of(Fix, values) | {"failure": failure})
+        known = StoredFix.model_validate(_fields_of(StoredFix, values) | {"fix": fix})
     except ValueError:  # includes pydantic's errors
         return None
     return None if row["alike"] != failure.alike or fix.before == fix.after else known
 
 
-def _of(kind: type[Value], values: Mapping[str, object]) -> dict[str, object]:
+def _fields_of(kind: type[Value], values: Mapping[str, object]) -> dict[str, object]:
     return {name: values[name] for name in kind.model_fields if name in values}

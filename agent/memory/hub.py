@@ -19,10 +19,10 @@ from agent.memory.exchange import (
     LessonLine,
     as_text,
     fix_line,
+    import_parsed_lines,
     is_public,
     lesson_line,
-    parsed,
-    take_in,
+    parse_export,
 )
 from agent.memory.fixes import OWN, Memory
 from llm.provider import install_words
@@ -36,7 +36,7 @@ LARGEST_SHARED = 5_000_000  # bytes
 ATTEMPTS = 3
 
 _CODE = re.compile(r"`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'|[\w.…]+\([^()]*\)|\b\w*_\w+\b|\b\d[\w.]*")
-CONFLICT = 412  # HTTP: the commit does not follow the newest one
+CONFLICT = 412  # HTTP status: another commit was pushed first
 
 
 class HubFault(Exception):
@@ -81,10 +81,10 @@ def sync(memory: Memory, place: Dataset, *, with_fixes: bool = False) -> Synced:
             fresh = {}
             for name, text in shared.items():
                 own = {_key(line): line for line in _own(memory, name)}
-                lines = list(parsed(text)) if text else []
+                lines = list(parse_export(text)) if text else []
                 known = {_key(line) for _, line in lines if not isinstance(line, str)}
                 fresh[name] = [line for key, line in own.items() if key not in known]
-                pulled = _sum(pulled, take_in(memory, [
+                pulled = _sum(pulled, import_parsed_lines(memory, [
                     (number, line) for number, line in lines
                     if isinstance(line, _KINDS[name]) and _key(line) not in own
                 ], place.repo))

@@ -54,8 +54,8 @@ def words_of(*texts: str) -> tuple[str, ...]:
 
 
 def query_of(symptom: FailureDescription) -> str:
-    """The query for the index: a word of the failure, or its kind and a name. A kind or a name
-    alone is not enough."""
+    """The index query: any word of the failure, or its kind together with a name of the program. A
+    kind or a name alone is not enough."""
     raised = symptom.exception not in (WRONG_RESULT, TIMEOUT)
     names = words_of(*symptom.names)
     cause = [word for word in words_of(symptom.cause) if word not in names]

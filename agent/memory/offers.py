@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from agent.core.domain import LEAST_CHANCE, Estimate, Project, Solution
-from agent.memory.edits import defines_no_names, is_small_edit, reapply_edit
+from agent.memory.edits import is_small_edit, reapply_edit, uses_only_known_names
 from agent.memory.failures import FailureKey, project_key
 from agent.memory.file import MemoryFault
 from agent.memory.fixes import OWN, Memory, StoredFix
@@ -16,9 +16,9 @@ from agent.search.wording import edit_in_words
 from agent.target.program import keeps_own_tests
 
 MAX_OFFERS = 6
-ELSEWHERE = 0.9
-CHOSEN = 1 - LEAST_CHANCE
-"""The least confidence of a fix that a person chose or accepted."""
+DISCOUNT = 0.9
+MIN_CHOSEN = 1 - LEAST_CHANCE
+"""The minimum confidence of a fix that the user chose or accepted."""
 MAX_PROJECT_OFFERS = 3
 
 
@@ -53,7 +53,7 @@ class RememberedEdit:
     def caveat(self) -> str:
         """The limits of what a passing replay proves."""
         if self.left_open:
-            return ""  # the caller says more about this
+            return ""  # the caller adds its own caveat
         if not self.is_settled:
             return "other repairs may pass the tests too, which was not checked"
         fix = self.stored.fix
@@ -87,14 +87,14 @@ class RememberedEdit:
                 "the fix was not certain when it was learned"
             )
         is_elsewhere = self.other_tests or not self.same_program
-        return Estimate.of(self.stored.fix.confidence * (ELSEWHERE if is_elsewhere else 1.0), why)
+        return Estimate.of(self.stored.fix.confidence * (DISCOUNT if is_elsewhere else 1.0), why)
 
     @property
     def note(self) -> str:
         """A description of its changes and its source."""
         source = "an edit that healed another program"
         if self.same_program:
-            chosen = self.stored.origin == OWN and self.stored.fix.confidence >= CHOSEN
+            chosen = self.stored.origin == OWN and self.stored.fix.confidence >= MIN_CHOSEN
             source = "you chose or accepted it before" if chosen else "it was healed before"
             source += ", with other tests" if self.other_failure else ""
         source += ", one of several repairs that passed" if self.left_open else ""
@@ -110,9 +110,9 @@ def applicable_fixes(
     files are the same. Raises: MemoryFault."""
     known = [{file.path: file.text for file in base.files}]
     if project is not None:
-        found, limit = _of_project(memory, failure, base, project), MAX_PROJECT_OFFERS
+        found, limit = _project_fixes(memory, failure, base, project), MAX_PROJECT_OFFERS
     else:
-        found, limit = _of_program(memory, failure, base), MAX_OFFERS
+        found, limit = _program_fixes(memory, failure, base), MAX_OFFERS
     for offer in found:
         files = known[0] | {**offer.new_texts}
         if files not in known:
@@ -122,7 +122,7 @@ def applicable_fixes(
                 return
 
 
-def _of_program(memory: Memory, failure: FailureKey, base: Solution) -> Iterator[RememberedEdit]:
+def _program_fixes(memory: Memory, failure: FailureKey, base: Solution) -> Iterator[RememberedEdit]:
     text = base.text
     known_fixes = chain(
         ((known, False) for known in memory.exact(failure)),
@@ -134,11 +134,11 @@ def _of_program(memory: Memory, failure: FailureKey, base: Solution) -> Iterator
         if not (same_program or elsewhere):
             continue
         repaired = _reapply(known.fix.before, known.fix.after, text, anywhere=not same_program)
-        if repaired is not None and (known.trusted or defines_no_names(text, repaired)):
+        if repaired is not None and (known.trusted or uses_only_known_names(text, repaired)):
             yield RememberedEdit(known, base, {base.entry: repaired}, elsewhere, same_program)
 
 
-def _of_project(
+def _project_fixes(
     memory: Memory, failure: FailureKey, base: Solution, project: Project
 ) -> Iterator[RememberedEdit]:
     texts = {file.path: file.text for file in base.files}

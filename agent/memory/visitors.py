@@ -67,7 +67,7 @@ class Memories:
         return self._open[name]
 
     def record_address(self, visitor: str, address: str) -> None:
-        """Records the address of a visitor in memory only."""
+        """Records the address of a visitor; it is never written to disk."""
         self._addresses.record(_name(visitor), address)
 
     def known(self, visitor: str) -> Memory:

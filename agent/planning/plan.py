@@ -42,7 +42,7 @@ class PlanStep(Value):
 
 
 class Plan:
-    """At most `max_steps` steps over the tools of a registry, including the steps of replans."""
+    """A plan of at most `max_steps` tool calls, including the calls that replanning adds."""
 
     def __init__(
         self, tools: ToolRegistry, max_steps: int = MAX_STEPS,

@@ -30,7 +30,7 @@ class Planner:
         self._ctx = ctx
         self._replans = MAX_REPLANS
 
-    async def fill(self, plan: Plan) -> None:
+    async def add_task_steps(self, plan: Plan) -> None:
         """Adds the steps of the task.
 
         Raises:
@@ -67,7 +67,7 @@ class Planner:
         return True
 
     async def _add_models_steps(self, plan: Plan, done: str) -> None:
-        """Adds the model's steps; raises `TimedOut` after a run's seconds."""
+        """Adds the model's steps; raises `TimedOut` after the time budget of a run."""
         seconds = self._ctx.settings.budget_s
         try:
             async with asyncio.timeout(seconds) as clock:
@@ -81,7 +81,7 @@ class Planner:
             ) from error
 
     async def _ask_twice(self, plan: Plan, done: str) -> None:
-        """Adds the model's steps; a refused answer is reported to the model, which is asked once
+        """Adds the model's steps. If they are invalid, the model gets the error and is asked once
         more."""
         for last in (False, True):
             steps = await ask(self._ctx, PLANNER, {
@@ -98,7 +98,7 @@ class Planner:
 
 
 def _is_checked_again(plan: Plan, check: PlanStep, before: int) -> bool:
-    """Whether a failed check is among the steps since `before`; an omitted one is added to them."""
+    """Whether a failed check is among the steps after `before`; if it is omitted, adds it there."""
     fresh = plan.steps[before:]
     if any((one.tool, one.arguments) == (check.tool, check.arguments) for one in fresh):
         return True

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Mapping
 
 from agent.planning.plan import Plan
-from agent.planning.running import READING
+from agent.planning.running import READ_ONLY
 from sandbox import Json
 
 _TEXT = r"(`[^`]*`|'[^']*'|\"[^\"]*\"|\S+)"
@@ -58,7 +58,7 @@ def add_by_rule(plan: Plan, task: str) -> tuple[str, ...]:
     readers: list[int] = []
     for part, call in calls:
         assert call is not None
-        reads = call[0] in READING
+        reads = call[0] in READ_ONLY
         needs = writer if reads else readers or writer
         number = plan.add_step(*call, needs=needs, what=part)
         if reads:

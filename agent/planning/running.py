@@ -16,7 +16,7 @@ Mode = Literal["sequential", "parallel", "interactive"]
 ApproveStep = Callable[[PlanStep], bool]
 Replan = Callable[[Plan], Awaitable[bool]]
 """Replaces the remaining steps; returns whether it did."""
-READING = frozenset({"file_list", "file_read", "search", "run_tests"})
+READ_ONLY = frozenset({"file_list", "file_read", "search", "run_tests"})
 """Tools without side effects; only these run in parallel."""
 MISSING = "there is no file "
 
@@ -33,7 +33,7 @@ async def run_plan(
     """
     check_mode(mode, approve)
     while ready := plan.ready():
-        batch = [step for step in ready if step.tool in READING] if mode == "parallel" else []
+        batch = [step for step in ready if step.tool in READ_ONLY] if mode == "parallel" else []
         batch = batch or [ready[0]]
         if approve is not None and not await asyncio.to_thread(approve, batch[0]):
             plan.mark(batch[0].number, "refused", "the user did not approve it")
@@ -63,7 +63,7 @@ async def _run_step(plan: Plan, workspace: Workspace, step: PlanStep) -> PlanSte
         fault = _fault(step.tool, result)
         done = not fault
     finally:
-        if not done and step.tool not in READING:
+        if not done and step.tool not in READ_ONLY:
             workspace.restore(before)
     plan.mark(step.number, "failed" if fault else "done", fault or result.text, result.output)
     return step if fault else None

@@ -79,19 +79,19 @@ def confidence(
     }
     usual = model.estimate(estimate.features).log_odds
     shift = model.agreed * agreed + model.draft_shift * from_draft
-    if strategy == "search" and _places(solution, base) == 1:
-        shift += model.project_shift * _share_of_a_suite(suite)
+    if strategy == "search" and _changed_block_count(solution, base) == 1:
+        shift += model.project_shift * _suite_shift_weight(suite)
     return model.estimate(features, estimate.log_odds - usual + shift)
 
 
-def _share_of_a_suite(tests: int) -> float:
+def _suite_shift_weight(tests: int) -> float:
     """The weight of the shift for project suites: 0 up to four tests, on which the estimate was
     fitted, 1 from fifty, on which the shift was fitted, and logarithmic between."""
     share = math.log(max(tests, FEW_TESTS) / FEW_TESTS) / math.log(MANY_TESTS / FEW_TESTS)
     return min(1.0, share)
 
 
-def _places(solution: Solution, base: Solution) -> int:
+def _changed_block_count(solution: Solution, base: Solution) -> int:
     """The number of separate blocks of lines that a patch changes."""
     return sum(
         kind != "equal" for one in solution.changed_from(base)

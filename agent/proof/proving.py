@@ -22,10 +22,10 @@ from agent.proof.uniqueness import Judge, ProofCase, ProofEvidence, find_competi
 from agent.search.ranking.competing import raised_exceptions
 from agent.search.variants.inputs import probes, sequences
 from agent.search.variants.mutants import Mutant, mutants, repaired_lines, surrounding_lines
-from agent.verify.confirmation import OTHER_HASHES
+from agent.verify.confirmation import HASH_SEEDS
 from agent.verify.examples import plain_values
 from agent.verify.examples.examples import ExampleCall, example_call
-from agent.verify.examples.plain_values import NotPlain, Unplain
+from agent.verify.examples.plain_values import BadWireForm, Unplain
 from agent.verify.examples.probing import ProbeAnswer, answers
 from agent.verify.judge import check
 from agent.verify.subject import Seeds
@@ -35,14 +35,14 @@ ENOUGH_MUTANTS = 5
 """If the repaired lines have fewer mutants, the function around them is mutated."""
 CALL_S, MUTANT_S = 0.25, 0.5
 """The least time limits for a changed input, and for a test of a mutant."""
-SLOWER = 20.0
-"""These limits as a multiple of the slowest test, if that is more."""
+SLOWEST_TEST_FACTOR = 20.0
+"""The limits are at least this multiple of the slowest test's time."""
 COMPETING_S = 60.0
 """Time limit for finding competing patches if the run has none."""
 OVERTIME_S = 0.25
 """How long running checks may continue after the budget."""
 PARALLEL_MUTANTS = 3
-_OTHER = OTHER_HASHES[1]
+_OTHER = HASH_SEEDS[1]
 RERUNS = (Seeds(0, 1), Seeds(_OTHER, 2), Seeds(_OTHER, 3), Seeds(_OTHER, 4), Seeds(_OTHER, 5))
 """Five seeds of `random`, and only one other hash seed: each needs its own interpreter, which takes
 longer to start than all five runs. The confirmation may have started it already."""
@@ -94,7 +94,7 @@ def reaches_e3(seen: Evidence) -> bool:
     return seen.probes >= ENOUGH_PROBES and not refuted and not seen.inconclusive
 
 
-async def _ask(
+async def _run_calls(
     case: ProofCase, solution: Solution, called: Sequence[str], until: float
 ) -> tuple[ProbeAnswer, ...]:
     return await answers(
@@ -105,7 +105,7 @@ async def _ask(
 def time_limit_s(case: ProofCase, least_s: float) -> float:
     """The time limit for one run of the program, relative to its slowest test."""
     slowest = max((verdict.wall_s for verdict in case.report.verdicts), default=0.0)
-    return min(case.test_s, max(least_s, SLOWER * slowest))
+    return min(case.test_s, max(least_s, SLOWEST_TEST_FACTOR * slowest))
 
 
 def _test_calls(case: ProofCase) -> list[ExampleCall]:
@@ -127,11 +127,11 @@ def _test_calls(case: ProofCase) -> list[ExampleCall]:
 
 
 async def _probe(case: ProofCase, known: Evidence, until: float) -> Evidence:
-    """Runs the repair on changed inputs, and the first program on those where it may differ: where
-    the repair fails, or all if the first program raises exceptions on purpose.
+    """Runs the repair on changed inputs, and the original program on those where it may differ:
+    where the repair fails, or all if the original program raises exceptions on purpose.
 
-    The calls of the tests are mixed in. If their results differ from those before the judge, the
-    program depends on chance or on earlier calls.
+    The calls of the tests are mixed in. If their results differ from the expected ones, which the
+    judge saw, the program depends on chance or on earlier calls.
     """
     called = case.changed_inputs
     if len(called) < ENOUGH_PROBES:
@@ -140,20 +140,20 @@ async def _probe(case: ProofCase, known: Evidence, until: float) -> Evidence:
     mixed = [*called, *(one.call for one in tests)]
     # Shuffled over the processes and within each, always in the same order.
     order = random.Random(0).sample(range(len(mixed)), len(mixed))
-    replies = await _ask(case, case.repaired, [mixed[index] for index in order], until)
+    replies = await _run_calls(case, case.repaired, [mixed[index] for index in order], until)
     seen = dict(zip(order, replies, strict=True))
     refusals = raised_exceptions(case.base.text)
     compared = [index for index in range(len(called)) if seen[index].failed or refusals]
     again = [called[index] for index in compared]
     test_calls = [one.call for one in tests if refusals]
-    replied = await _ask(case, case.base, [*again, *test_calls], until) if again else ()
+    replied = await _run_calls(case, case.base, [*again, *test_calls], until) if again else ()
     before = dict(zip(compared, replied, strict=False))
-    # If the first program wrongly rejects a call of a test, it may wrongly reject other calls too.
+    # If the original program wrongly rejects a test's call, it may wrongly reject others too.
     of_tests = replied[len(again) :]
     is_wrong = case.raised in refusals or any(one.words in refusals for one in of_tests)
     new = [
         called[index] for index in compared
-        # If the first program cannot be loaded, each failure counts as new.
+        # If the original program cannot be loaded, each failure counts as new.
         if seen[index].failed and before[index].kind in ("value", "untold", "unloaded")
     ]
     accepted = [
@@ -187,7 +187,7 @@ def _agrees(test: ExampleCall, answer: ProbeAnswer) -> bool:
         return False
     try:
         return bool(plain_values.decode(answer.wire) == test.expected)
-    except NotPlain:
+    except BadWireForm:
         return False
 
 
@@ -203,16 +203,16 @@ async def _test_mutants(case: ProofCase, seen: Evidence, until: float) -> Eviden
                 return None
             report = await check(
                 _mutant(case, mutant), case.tests, case.task, case.sandbox, wall_s=wall_s,
-                first_failure=True, verify_passes=False,
+                fail_fast=True, verify_passes=False,
             )
             return not report.passed
 
     fates = await asyncio.gather(*map(is_killed, made))
     survivors = [one for one, killed in zip(made, fates, strict=True) if killed is False]
-    called = probes(case.names, case.codes, counting=True)
-    expected = await _ask(case, case.repaired, called, until) if survivors else ()
+    called = probes(case.names, case.codes, stateful=True)
+    expected = await _run_calls(case, case.repaired, called, until) if survivors else ()
     replies = await asyncio.gather(
-        *(_ask(case, _mutant(case, one), called, until) for one in survivors)
+        *(_run_calls(case, _mutant(case, one), called, until) for one in survivors)
     )
     alike = [one for one, given in zip(survivors, replies, strict=True) if _alike(expected, given)]
     killed = sum(fate is True for fate in fates)
@@ -226,8 +226,8 @@ async def _test_mutants(case: ProofCase, seen: Evidence, until: float) -> Eviden
 
 
 def _make_mutants(case: ProofCase) -> tuple[tuple[Mutant, ...], bool]:
-    """The mutants without the first program, and whether they are of the whole function around the
-    repaired lines."""
+    """The mutants that differ from the original program, and whether they cover the whole function
+    around the repaired lines."""
     before, after = case.base.text, case.repaired.text
     lines = repaired_lines(before, after)
     around = False

@@ -45,7 +45,7 @@ class ProofCase:
     sandbox: Sandbox
     test_s: float
     raised: str = ""
-    """The exception with which the first program failed a test."""
+    """The exception that the original program raised in a failing test; empty if none."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -63,7 +63,7 @@ class ProofCase:
     def changed_inputs(self) -> tuple[str, ...]:
         """The calls of the tests with changed and recombined arguments."""
         return tuple(dict.fromkeys((
-            *probes(self.names, self.codes, counting=True),
+            *probes(self.names, self.codes, stateful=True),
             *recombined_calls(self.repaired.text, self.names, self.codes),
         )))
 

@@ -35,7 +35,7 @@ from agent.core.settings import GENERATOR
 from agent.core.state import Ruled, Suite
 from agent.core.trees import literal_value, normalized
 from agent.iteration.context import Context
-from agent.propose.roles import ARBITER, PREDICTOR, ask_for_code, ask_or_none, if_it_answers
+from agent.propose.roles import ARBITER, PREDICTOR, answer_or_none, ask_for_code, ask_or_none
 from agent.propose.wording import is_one_file
 from agent.search.ranking.question import Answer
 from agent.target.task import PASTED_FILENAME
@@ -73,32 +73,32 @@ class Dispute:
         return 1 if all(map(_is_unlikely_by_chance, values)) else 2
 
     @property
-    def is_decided_surely(self) -> bool:
-        """Whether it is settled; a confirmed test needs two votes, as the program must change."""
-        found = self.decided
+    def needs_no_more_votes(self) -> bool:
+        """Whether more votes cannot help; confirming takes two, as the program must change."""
+        found = self.final_ruling
         return found is not None and (found.ruling == "excluded" or len(self.for_test) > 1)
 
     def ruling(self, ruling: Ruled, why: str, quote: str = "") -> TestRuled:
         return TestRuled(test=self.test.name, ruling=ruling, why=why, quote=quote)
 
-    def left_open(self, why: str) -> TestRuled:
+    def undecided_ruling(self, why: str) -> TestRuled:
         contested = (self.for_code or self.same_model) and not self.for_test
         return self.ruling("contested" if contested else "undecided", why)
 
     @property
-    def decided(self) -> TestRuled | None:
+    def final_ruling(self) -> TestRuled | None:
         if len(self.for_test) >= self.votes_needed and not (self.for_code or self.same_model):
-            return self.ruling("confirmed", f"{_give(self.for_test)} the same value")
+            return self.ruling("confirmed", f"{_sources_give(self.for_test)} the same value")
         if len(self.for_code) >= self.votes_needed and not self.for_test:
-            return self.ruling("excluded", f"{_give(self.for_code)} the program's value")
+            return self.ruling("excluded", f"{_sources_give(self.for_code)} the program's value")
         return None
 
 
-def _give(sources: Sequence[str]) -> str:
+def _sources_give(sources: Sequence[str]) -> str:
     return f"{' and '.join(sources)} give{'s' if len(sources) == 1 else ''}"
 
 
-def in_dispute(suite: Suite, report: Report) -> tuple[Verdict, ...]:
+def failing_derived(suite: Suite, report: Report) -> tuple[Verdict, ...]:
     """Returns failing derived tests that are not validated yet; adversarial calls only if no test
     of the user specifies the program."""
     derived = {"spec"} if suite.is_specified else {"spec", "adversarial"}
@@ -114,15 +114,15 @@ async def rulings(
 ) -> tuple[TestRuled, ...]:
     """Rules on each dispute; a role without an answer is reported and does not vote."""
     _add_earlier_programs(ctx, solution, disputes)
-    await _add_predictions(ctx, [one for one in disputes if one.decided is None])
+    await _add_predictions(ctx, [one for one in disputes if one.final_ruling is None])
     # A reference program and an arbiter are paid only for rulings that change the result.
     important = [one for one in disputes if not is_specified and one.test.origin != "adversarial"]
-    await _add_reference(ctx, solution, [one for one in important if not one.is_decided_surely])
-    settled = [one.decided for one in disputes if one.decided is not None]
-    open_disputes = [one for one in disputes if one.decided is None]
-    for_arbiter = [one for one in important if one.decided is None][:MAX_RULED]
+    await _add_reference(ctx, solution, [one for one in important if not one.needs_no_more_votes])
+    settled = [one.final_ruling for one in disputes if one.final_ruling is not None]
+    open_disputes = [one for one in disputes if one.final_ruling is None]
+    for_arbiter = [one for one in important if one.final_ruling is None][:MAX_RULED]
     ruled = [await _ask_arbiter(ctx, solution, one) for one in for_arbiter]
-    rest = [one.left_open(UNDECIDED) for one in open_disputes if one not in for_arbiter]
+    rest = [one.undecided_ruling(UNDECIDED) for one in open_disputes if one not in for_arbiter]
     return (*settled, *ruled, *rest)
 
 
@@ -187,7 +187,7 @@ async def _add_reference(ctx: Context, solution: Solution, cases: Sequence[Dispu
     text the same way twice, so its vote for its own program counts only with another vote."""
     if not cases or ctx.plan.of(GENERATOR) is None or not is_one_file(ctx.task, solution):
         return
-    text = await if_it_answers(
+    text = await answer_or_none(
         ctx, GENERATOR, ask_for_code(ctx, "reference", {"task": ctx.task.text}),
         "The disputed tests are validated without a reference program.",
     )
@@ -213,7 +213,7 @@ async def _add_reference(ctx: Context, solution: Solution, cases: Sequence[Dispu
 async def _ask_arbiter(ctx: Context, solution: Solution, case: Dispute) -> TestRuled:
     """Asks the arbiter; without a literal quote from the task the dispute stays open."""
     if ctx.plan.of(ARBITER.name) is None:
-        return case.left_open("no model is available to validate it")
+        return case.undecided_ruling("no model is available to validate it")
     answer = await ask_or_none(
         ctx, ARBITER, {
             "task": ctx.task.text, "code": solution.text, "test": case.test.code,
@@ -222,16 +222,16 @@ async def _ask_arbiter(ctx: Context, solution: Solution, case: Dispute) -> TestR
         consequence="The disputed test is not validated.",
     )
     if answer is None or answer.verdict == "spec_ambiguous":
-        return case.left_open(answer.reason if answer else UNDECIDED)
+        return case.undecided_ruling(answer.reason if answer else UNDECIDED)
     if not is_quoted(answer.quote, ctx.task.text):
-        return case.left_open("the task does not contain the arbiter's quote")
+        return case.undecided_ruling("the task does not contain the arbiter's quote")
     ruling: Ruled = "excluded" if answer.verdict == "test_wrong" else "confirmed"
     against = (
         case.for_test if ruling == "excluded"
         else (*case.for_code, *case.same_model, *case.for_neither)
     )
     if against:
-        return case.left_open(f"the arbiter contradicts {' and '.join(against)}")
+        return case.undecided_ruling(f"the arbiter contradicts {' and '.join(against)}")
     return case.ruling(ruling, answer.reason, answer.quote)
 
 

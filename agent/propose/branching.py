@@ -22,11 +22,11 @@ LINE_TOKENS = 64
 """The maximum length of a regenerated line."""
 
 
-async def branches(
+async def one_line_variants(
     ctx: Context, request: Request, reply: Reply, most: int
 ) -> AsyncGenerator[str, None]:
-    """Yields at most `most` programs that differ in one line from a framed answer; none if the
-    provider returns no alternatives. Raises an `LlmError`."""
+    """Yields at most `most` programs that differ in one line from an answer with a prefill; none if
+    the provider returns no alternatives. Raises an `LlmError`."""
     if request.prefill is None:
         return
     start, end = len(request.prefill.text), reply.text.rfind(request.prefill.stop)

@@ -16,8 +16,8 @@ from agent.iteration.context import Context
 from agent.iteration.strategies import RepairInput
 from agent.iteration.tournament import Winner, best_of
 from agent.proof.confidence import draft_estimate
-from agent.propose.rewriting import WARM, search_around
-from agent.propose.roles import SMALL_GENERATOR, ask_generator, program_for
+from agent.propose.rewriting import WARM, search_if_allowed
+from agent.propose.roles import SMALL_GENERATOR, ask_generator, program_parser
 from agent.search.ranking.question import question
 from llm import LlmError
 
@@ -28,7 +28,7 @@ FURTHER = 2
 """The maximum number of drafts after one that passes, until two behave alike."""
 FIRST_SEED = 100
 """The first seed; later repairs use smaller ones."""
-LEAST_LEFT = 0.5
+MIN_TIME_SHARE = 0.5
 """The share of a run's seconds below which no further draft is requested."""
 
 
@@ -47,20 +47,20 @@ async def compared(
     """
     report = await ctx.judge(first, tests)
     tries = [ModelRepair(solution=first, report=report, candidates=1)]
-    if not report.passed and (repaired := await _repaired(ctx, first, tests, report)) is not None:
+    if not report.passed and (repaired := await _repair(ctx, first, tests, report)) is not None:
         report = await ctx.judge(repaired, tests)
         tries.insert(0, ModelRepair(solution=repaired, report=report, candidates=1))
     best, unsure = Winner(tries[0]), ""
     left = FURTHER if report.passed else MAX_DRAFTS - 1
     seed = FIRST_SEED
     while left and not (report.passed and best.votes > 1):
-        if ctx.seconds_left < ctx.settings.budget_s * LEAST_LEFT:
+        if ctx.seconds_left < ctx.settings.budget_s * MIN_TIME_SHARE:
             break
         seed, left = seed + 1, left - 1
         try:
             words = {"task": ctx.task.text}
             text, *_ = await ask_generator(
-                ctx, "draft", words, program_for(words), WARM, prompt=SMALL_GENERATOR, seed=seed
+                ctx, "draft", words, program_parser(words), WARM, prompt=SMALL_GENERATOR, seed=seed
             )
         except LlmError as error:  # also a cap: the run continues with the existing draft
             unsure = f"no other draft could be compared with it ({error})"
@@ -89,14 +89,14 @@ async def compared(
     return solution, draft_estimate(best.votes > 1, unsure)
 
 
-async def _repaired(
+async def _repair(
     ctx: Context, draft: Solution, tests: tuple[TestCase, ...], report: Report
 ) -> Solution | None:
     """Searches for a small edit that makes a failing draft pass, which is cheaper than another
     draft. The result counts as one draft, so another must agree with it."""
     diagnosis = Diagnosis(category="wrong_result", cause="the draft fails an example")
     attempt = RepairInput(draft, tests, report, diagnosis)
-    found, _ = await search_around(attempt, ctx, draft, report)
+    found, _ = await search_if_allowed(attempt, ctx, draft, report)
     return None if found is None else found.model_copy(update={"origin": "model", "estimate": None})
 
 

@@ -1,7 +1,7 @@
 """A debugger that calls tools before it answers.
 
 The model names a tool and its arguments in a JSON answer, which every provider supports. Such an
-answer is logged, reserved and paid for like any other. A failing call is a result too, and results
+answer is logged and charged like any other. A failing call is a result too, and results
 are treated as untrusted data.
 """
 
@@ -17,7 +17,7 @@ from agent.iteration.context import Context
 from agent.memory import FailureDescription
 from agent.propose.roles import DEBUGGER, INVESTIGATOR, Investigation, ask_or_none, brief
 from agent.target.test_analysis.held_out import contains_test, file_without_test
-from agent.tools.debugging import DebuggerTools, Scene
+from agent.tools.debugging import DebuggerTools, DebugScope
 from agent.tools.registry import ToolRegistry
 from agent.tools.standard import WorkspaceTools
 from agent.tools.workspace import Workspace, is_inside
@@ -39,7 +39,7 @@ async def allowed_calls(ctx: Context) -> tuple[int, int]:
     """Returns how many tool calls the debugger's model may make, and the maximum characters of one
     result. A small model or context window allows fewer calls or none."""
     window = (await ctx.answerer(DEBUGGER.name)).window
-    choice = ctx.plan.of(DEBUGGER.name)  # what its server lists may have changed the plan
+    choice = ctx.plan.of(DEBUGGER.name)  # the server's list of models may have changed the plan
     if choice is None:
         return 0, 0
     if window is None:
@@ -66,7 +66,7 @@ def debugger_tools(
         root = project.root if project else ""
         return [lesson.text for lesson in ctx.memory.lessons_for(failure, root)]
 
-    DebuggerTools(Scene(
+    DebuggerTools(DebugScope(
         task=task.model_copy(update={"support": support}), solution=solution,
         tests=suite.visible, report=suite.without_held_out(report),
         programs={

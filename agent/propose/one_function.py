@@ -20,22 +20,22 @@ from agent.core.trees import nodes_or_empty
 from agent.iteration.context import Context
 from agent.iteration.iterations import fingerprint
 from agent.iteration.strategies import RepairInput
-from agent.propose.branching import ALTERNATIVES, branches
+from agent.propose.branching import ALTERNATIVES, one_line_variants
 from agent.propose.roles import SMALL_GENERATOR, ask_generator
-from agent.propose.wording import failing_cases, in_a_line, suspects_of
+from agent.propose.wording import failing_cases, first_failure_line, suspects_of
 from llm import BadReply
 
 MAX_FUNCTIONS = 8
 """Functions that are asked about, the most suspicious first."""
 MAX_SECOND = 2
-"""The same for a second opinion."""
+"""The maximum number of functions that are asked about for a second opinion."""
 MAX_CHARS = 4000
-"""A longer function is left out."""
+"""The maximum characters of a function; a longer one is skipped."""
 MAX_VARIANTS = 6
 """The maximum number of one-line variants of an answer."""
 WARM = 0.7
 """The temperature of further answers about a function."""
-LEFT_TO_ASK = 0.25
+MIN_TIME_SHARE = 0.25
 """The share of a run's seconds below which no further function is asked about."""
 
 
@@ -73,7 +73,7 @@ def parts(solution: Solution, suspected: Sequence[SuspectFile]) -> Iterator[Func
     )
     for _, path, one in rows:
         text = solution.with_entry(path).text
-        for first, last in _named(text, one.name):
+        for first, last in _function_lines(text, one.name):
             if first <= one.line <= last:
                 lines = text.split("\n")[first - 1 : last]
                 indentation = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
@@ -83,7 +83,7 @@ def parts(solution: Solution, suspected: Sequence[SuspectFile]) -> Iterator[Func
                 break
 
 
-def _named(text: str, name: str) -> Iterator[tuple[int, int]]:
+def _function_lines(text: str, name: str) -> Iterator[tuple[int, int]]:
     """The first and last line of each function of this name, decorators included."""
     for node in nodes_or_empty(text):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
@@ -93,7 +93,7 @@ def _named(text: str, name: str) -> Iterator[tuple[int, int]]:
 
 def _text_of(text: str, name: str) -> str | None:
     """The first function of this name, without indentation."""
-    for first, last in _named(text, name):
+    for first, last in _function_lines(text, name):
         return textwrap.dedent("\n".join(text.split("\n")[first - 1 : last]))
     return None
 
@@ -124,7 +124,7 @@ async def rewritten_functions(
     failing = failing_cases(attempt.tests, attempt.report)
     question = {
         "tests": "\n\n".join(dict.fromkeys(map(source_of, failing[:1]))),
-        "failures": in_a_line(attempt.report),
+        "failures": first_failure_line(attempt.report),
     }
     known = {fingerprint(attempt.solution)}
     chosen = [*parts(attempt.solution, suspects_of(ctx.log(), attempt.solution))][:MAX_FUNCTIONS]
@@ -136,7 +136,7 @@ async def rewritten_functions(
     for number in range(before, before + most if chosen else 0):
         again, place = divmod(number, len(chosen))
         part = chosen[place]
-        if ctx.seconds_left < ctx.settings.budget_s * LEFT_TO_ASK:
+        if ctx.seconds_left < ctx.settings.budget_s * MIN_TIME_SHARE:
             return
 
         def read(text: str, name: str = part.name) -> str:
@@ -150,8 +150,8 @@ async def rewritten_functions(
             )
         except BadReply:
             continue
-        stream = branches(ctx, request, reply, MAX_VARIANTS)
-        async with aclosing(_with(text, stream)) as texts:
+        stream = one_line_variants(ctx, request, reply, MAX_VARIANTS)
+        async with aclosing(_numbered_answers(text, stream)) as texts:
             async for variant, one in texts:
                 with suppress(BadReply):
                     text = read(f"```python\n{one}\n```") if variant else one
@@ -164,7 +164,7 @@ async def rewritten_functions(
                         yield candidate, report
 
 
-async def _with(
+async def _numbered_answers(
     first: str, others: AsyncGenerator[str, None]
 ) -> AsyncGenerator[tuple[int, str], None]:
     variant = 0

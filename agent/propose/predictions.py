@@ -76,7 +76,7 @@ def by_predictions(others: Alternatives, predicted_values: dict[str, str]) -> Al
 def _agreeing(
     one: Alternative, calls: Sequence[str], predicted_values: dict[str, str]
 ) -> list[str]:
-    """The calls whose predicted values a behaviour gives."""
+    """Returns the calls for which a behaviour gives the predicted value."""
     return [
         call for call, answer in zip(calls, one.answers, strict=False)
         if call in predicted_values and same(Answer.read(predicted_values[call]), given(answer))

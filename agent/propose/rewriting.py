@@ -12,22 +12,22 @@ from agent.core.state import ModelRepair
 from agent.core.trees import tree_of
 from agent.iteration.context import Context
 from agent.iteration.iterations import fingerprint, is_small
-from agent.iteration.strategies import RepairInput, search_near, specified_by
+from agent.iteration.strategies import RepairInput, is_specified_by, search_near
 from agent.proof.confidence import draft_estimate
-from agent.propose.branching import ALTERNATIVES, branches
+from agent.propose.branching import ALTERNATIVES, one_line_variants
 from agent.propose.one_function import rewritten_functions
 from agent.propose.roles import (
     SMALL_GENERATOR,
     ask_for_code,
     ask_generator,
-    program_for,
+    program_parser,
     share_of_an_answer,
 )
 from agent.propose.several_files import edited_solution, values_seen
 from agent.propose.wording import diagnosis as words_of
 from agent.propose.wording import (
     failing_cases,
-    in_a_line,
+    first_failure_line,
     is_one_file,
     repair_question,
     suspects_of,
@@ -37,7 +37,7 @@ from agent.search.ranking.blindness import blindness
 from agent.search.wording import edit_in_words
 from agent.target.program import keeps_own_tests, without_added_asserts
 from llm import BadReply, LlmError
-from llm.asking.answers import edited, edits_of
+from llm.asking.answers import edited, parse_edits
 from llm.errors import NeedsKey, OverBudget
 from llm.provider import named
 
@@ -45,19 +45,19 @@ MAX_WHOLE = 0.9
 """The share of an answer's tokens that a whole program may take, because a repair may add lines."""
 MAX_REWRITTEN = 0.5
 """Above this share, a strong model is asked for edits, which are cheaper and omit less."""
-PLAIN_FORMS = ("repair", "repair", "reasoned", "reasoned")
+SMALL_MODEL_TEMPLATES = ("repair", "repair", "reasoned", "reasoned")
 """The templates for a small model, one sample each. The second form finds different repairs but has
 longer answers, so it comes later."""
-BRANCHES = 12
+MAX_LINE_VARIANTS = 12
 """The maximum number of one-line variants of the first answer."""
 MAX_NOTE = 160
 """The maximum characters of an edit's description; a longer one is omitted."""
 MAX_NEAR = 2
-"""The answers about functions of a project that are searched around."""
+"""The maximum number of answers about functions from which a search starts."""
 SECOND_SAMPLES, SECOND_DRAFTS = 1, 3
 """The number of samples that are compared with an existing repair: repairs of a program, or drafts
 of one written from a task text, for which an edit is rarely enough."""
-LEFT_TO_SAMPLE = 0.3
+MIN_TIME_SHARE = 0.3
 """The share of a run's seconds below which no further sample is requested."""
 WARM = 0.7
 """The temperature of attempts that compete with another, if the model accepts one."""
@@ -81,8 +81,8 @@ async def attempt_repair(
     Raises:
         OverBudget, NeedsKey: The run handles these; other model errors are in the result.
     """
-    with suppress(LlmError):  # the question reports it
-        await ctx.answerer(GENERATOR)  # its server may list the size of the model
+    with suppress(LlmError):  # the request below reports it
+        await ctx.answerer(GENERATOR)  # its server may report the model's size
     if is_small(ctx):
         if is_one_file(ctx.task, attempt.solution):
             return await _sample(attempt, ctx, fresh=approach == "fresh")
@@ -98,7 +98,7 @@ async def attempt_repair(
     candidate = candidate.model_copy(update={"note": note})
     if candidate.files == attempt.solution.files:
         return ModelRepair(fault="leaves the program as it is", by=by)
-    fault, report = await _judged(attempt, ctx, candidate)
+    fault, report = await _judge(attempt, ctx, candidate)
     tried = ModelRepair(solution=candidate, report=report, fault=fault, by=by)
     if report is None or report.passed:
         return tried
@@ -107,12 +107,12 @@ async def attempt_repair(
 
 async def _sample(attempt: RepairInput, ctx: Context, *, fresh: bool) -> ModelRepair:
     """Asks a small model several times until a program passes: first for its likeliest answer, with
-    one-line variants, then for samples. Equal programs count once. Failing answers are searched
-    near, the best first. `fresh` samples of a program from a task text are new drafts.
+    one-line variants, then for samples. Equal programs count once. Last, a search starts from
+    the failing answers, the best first. If `fresh`, a program from a task text is drafted again.
     """
     by = _model(ctx)
     writes_draft = (fresh or attempt.is_second_opinion) and ctx.task.solution is None
-    forms = ("draft",) * len(PLAIN_FORMS) if writes_draft else PLAIN_FORMS
+    forms = ("draft",) * len(SMALL_MODEL_TEMPLATES) if writes_draft else SMALL_MODEL_TEMPLATES
     if attempt.is_second_opinion:
         forms = forms[: SECOND_DRAFTS if writes_draft else SECOND_SAMPLES]
     try:
@@ -130,13 +130,13 @@ async def _sample(attempt: RepairInput, ctx: Context, *, fresh: bool) -> ModelRe
     for number, form in enumerate(forms):
         is_first = not (number or fresh or writes_draft)
         try:
-            variables = _plain_question(attempt, ctx, form)
+            variables = _small_model_variables(attempt, ctx, form)
             text, question, reply = await ask_generator(
-                ctx, form, variables, program_for(variables), None if is_first else WARM,
-                prompt=SMALL_GENERATOR, seed=number + (len(PLAIN_FORMS) if fresh else 0),
+                ctx, form, variables, program_parser(variables), None if is_first else WARM,
+                prompt=SMALL_GENERATOR, seed=number + (len(SMALL_MODEL_TEMPLATES) if fresh else 0),
                 alternatives=ALTERNATIVES if is_first else 0,
             )
-            variants = branches(ctx, question, reply, BRANCHES)
+            variants = one_line_variants(ctx, question, reply, MAX_LINE_VARIANTS)
             first = attempt.solution.with_text(
                 text, origin="model", estimate=draft_estimate() if writes_draft else None,
                 note=f"another draft by {by}" if writes_draft else _note(attempt, text, by),
@@ -147,7 +147,7 @@ async def _sample(attempt: RepairInput, ctx: Context, *, fresh: bool) -> ModelRe
                     if fingerprint(candidate) in known_programs:
                         continue
                     known_programs.add(fingerprint(candidate))
-                    fault, report = await _judged(attempt, ctx, candidate)
+                    fault, report = await _judge(attempt, ctx, candidate)
                     tried = ModelRepair(
                         solution=candidate, report=report, fault=fault, by=by,
                         candidates=len(known_programs) - 1,
@@ -157,7 +157,7 @@ async def _sample(attempt: RepairInput, ctx: Context, *, fresh: bool) -> ModelRe
                     if candidate is first:
                         last = tried
                         failing += [(candidate, report)] if report is not None else []
-                    if ctx.seconds_left < ctx.settings.budget_s * LEFT_TO_SAMPLE:
+                    if ctx.seconds_left < ctx.settings.budget_s * MIN_TIME_SHARE:
                         break
         except (OverBudget, NeedsKey):
             raise
@@ -165,7 +165,7 @@ async def _sample(attempt: RepairInput, ctx: Context, *, fresh: bool) -> ModelRe
             last = ModelRepair(fault=str(error), by=by, is_models_fault=True)
             if not isinstance(error, BadReply):
                 break
-        if ctx.seconds_left < ctx.settings.budget_s * LEFT_TO_SAMPLE:
+        if ctx.seconds_left < ctx.settings.budget_s * MIN_TIME_SHARE:
             break
     return await _search_near(attempt, ctx, failing, last)
 
@@ -185,7 +185,7 @@ async def _rewrite_functions(attempt: RepairInput, ctx: Context) -> ModelRepair:
                     failing.append((answer, first))
                     continue
                 candidate = answer.model_copy(update={"note": f"a repair by {_model(ctx)}"})
-                fault, report = await _judged(attempt, ctx, candidate)
+                fault, report = await _judge(attempt, ctx, candidate)
                 tried = ModelRepair(
                     solution=candidate, report=report, fault=fault, by=_model(ctx),
                     candidates=number,
@@ -230,7 +230,7 @@ async def _search_near(
     tried = len(failing)
     failing.sort(key=lambda one: one[1].score, reverse=True)
     for candidate, report in failing:
-        near, count = await search_around(attempt, ctx, candidate, report)
+        near, count = await search_if_allowed(attempt, ctx, candidate, report)
         tried += count
         if near is not None:
             note = f"{candidate.note}, and {near.note}"
@@ -245,29 +245,29 @@ async def _search_near(
     )
 
 
-def _plain_question(attempt: RepairInput, ctx: Context, form: str) -> Mapping[str, str]:
+def _small_model_variables(attempt: RepairInput, ctx: Context, form: str) -> Mapping[str, str]:
     if form == "draft":
         return {"task": ctx.task.text}
     return {
         "code": attempt.solution.text, "task": ctx.task.text,
         "tests": tests(failing_cases(attempt.tests, attempt.report)),
-        "failures": in_a_line(attempt.report),
+        "failures": first_failure_line(attempt.report),
     }
 
 
-async def search_around(
+async def search_if_allowed(
     attempt: RepairInput, ctx: Context, candidate: Solution, report: Report
 ) -> tuple[Solution | None, int]:
     """Searches for a passing repair near a failing one, and counts the candidates. Does nothing if
     the search is off, or if trusted tests do not specify the program."""
     if not ctx.settings.enable_search:
         return None, 0
-    if ctx.task.project is None and not specified_by(attempt.tests):
+    if ctx.task.project is None and not is_specified_by(attempt.tests):
         return None, 0
     return await search_near(attempt, ctx, candidate, report)
 
 
-async def _judged(
+async def _judge(
     attempt: RepairInput, ctx: Context, candidate: Solution
 ) -> tuple[str, Report | None]:
     """Returns what is wrong with a candidate, and its report unless it was refused."""
@@ -307,7 +307,7 @@ async def _ask_for_repair(
     if share > MAX_REWRITTEN:
         try:
             text, *_ = await ask_generator(
-                ctx, "edit", question, lambda text: edited(solution.text, edits_of(text)),
+                ctx, "edit", question, lambda text: edited(solution.text, parse_edits(text)),
                 temperature,
             )
             return solution.with_text(text, origin="model")

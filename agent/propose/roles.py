@@ -21,22 +21,22 @@ from agent.core.settings import GENERATOR
 from agent.iteration.context import Context
 from agent.target.program import without_added_asserts
 from llm import BadReply, LlmError, Message, Provider, Reply, Request
-from llm.asking.answers import code_of
+from llm.asking.answers import parse_code
 from llm.asking.ask import ask_read, ask_typed
 from llm.asking.prompts import Prompt
-from llm.asking.schemas import in_words, inlined
+from llm.asking.schemas import inlined, schema_text
 from llm.asking.trimming import fit
 from llm.errors import NeedsKey, OverBudget
 from llm.provider import escape_surrogates
-from llm.tokens import REASON, answer_tokens, question_tokens
+from llm.tokens import RETRY_RESERVE, answer_tokens, question_tokens
 
 T = TypeVar("T", bound=Value)
 Read = TypeVar("Read")
 
 SMALL_GENERATOR = "small_generator"
 """The prompt file for a small model as the generator."""
-ANSWER_SHARE = 2
-"""An answer takes at most 1 / `ANSWER_SHARE` of the context window, even if that is less than the
+WINDOW_DIVISOR = 2
+"""An answer takes at most 1 / `WINDOW_DIVISOR` of the context window, even if that is less than the
 role's longest answer; the rest is for the question."""
 MAX_CALLS, MAX_STEPS, MAX_LINES, MAX_OBJECTIONS = 12, 8, 5, 3
 
@@ -132,7 +132,7 @@ class Ruling(Value):
     verdict: Literal["test_wrong", "code_wrong", "spec_ambiguous"]
 
     @model_validator(mode="after")
-    def _by_a_sentence(self) -> Self:
+    def _require_quote(self) -> Self:
         if self.verdict != "spec_ambiguous" and not self.quote.strip():
             raise ValueError(f"{self.verdict} needs the sentence that settles it")
         return self
@@ -208,12 +208,12 @@ async def ask(
     schema = schema_of(role.answer)
     answerer = await ctx.answerer(role.name, rules_only=rules_only)
     request = _request(
-        ctx, answerer, role.name, role.template, variables, known or {}, in_words(schema), turns
+        ctx, answerer, role.name, role.template, variables, known or {}, schema_text(schema), turns
     )
-    return await ask_typed(answerer, request, schema, partial(_accepted, role.answer))
+    return await ask_typed(answerer, request, schema, partial(_validate_answer, role.answer))
 
 
-def _accepted(answer: type[T], value: object) -> T:
+def _validate_answer(answer: type[T], value: object) -> T:
     try:
         return answer.model_validate(value)
     except ValidationError as error:
@@ -237,10 +237,10 @@ async def ask_or_none(
         OverBudget: The run pauses at this cap, or the critic, which every run needs, is capped.
     """
     answer = ask(ctx, role, variables, known, turns=turns, rules_only=rules_only)
-    return await if_it_answers(ctx, role.name, answer, consequence)
+    return await answer_or_none(ctx, role.name, answer, consequence)
 
 
-async def if_it_answers(
+async def answer_or_none(
     ctx: Context, role: str, answer: Awaitable[Read], consequence: str
 ) -> Read | None:
     """Awaits a role's answer and handles errors as `ask_or_none` does."""
@@ -249,7 +249,7 @@ async def if_it_answers(
     except NeedsKey:
         raise
     except OverBudget as error:
-        if role == CRITIC.name or (ctx.pauses and error.is_of_the_run):
+        if role == CRITIC.name or (ctx.pauses and error.is_run_cap):
             raise
         text = f"{error}. {consequence}"
     except LlmError as error:
@@ -288,13 +288,13 @@ async def ask_for_code(
     prompt: str = GENERATOR,
 ) -> str:
     """Asks the generator for a whole program of one file; raises an `LlmError`."""
-    read = program_for(variables)
+    read = program_parser(variables)
     return (await ask_generator(ctx, template, variables, read, temperature, prompt=prompt))[0]
 
 
-def program_for(variables: Mapping[str, str]) -> Callable[[str], str]:
+def program_parser(variables: Mapping[str, str]) -> Callable[[str], str]:
     """Returns a parser for the program in an answer to a question with these variables."""
-    return lambda text: without_added_asserts(code_of(text), variables.get("code", ""))
+    return lambda text: without_added_asserts(parse_code(text), variables.get("code", ""))
 
 
 async def share_of_an_answer(ctx: Context, program: str, prompt: str = GENERATOR) -> float:
@@ -346,7 +346,7 @@ def _prompt(ctx: Context, role: str) -> Prompt:
 def _max_answer_tokens(prompt: Prompt, provider: Provider) -> int:
     if provider.window is None:
         return prompt.max_tokens
-    return min(prompt.max_tokens, provider.window // ANSWER_SHARE)
+    return min(prompt.max_tokens, provider.window // WINDOW_DIVISOR)
 
 
 def _fitted(
@@ -358,12 +358,12 @@ def _fitted(
     if provider.window is None:
         return whole
     answer = answer_tokens(_max_answer_tokens(prompt, provider), provider.thinks, prompt.effort)
-    available = provider.window - answer - REASON
+    available = provider.window - answer - RETRY_RESERVE
 
     def tokens(texts: Mapping[str, str]) -> int:
         return question_tokens(provider.count, (*more, prompt.render(template, texts)))
 
-    fitted = fit(prompt.laid_out(template, variables), available, tokens)
+    fitted = fit(prompt.template_parts(template, variables), available, tokens)
     if not fitted.cuts:
         return whole
     estimated = "" if provider.exact else " (estimated)"

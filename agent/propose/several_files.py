@@ -19,7 +19,7 @@ from agent.tools.errors import BadPath
 from agent.tools.workspace import checked_path
 from agent.verify.project.suite_run import project_files
 from llm import BadReply
-from llm.asking.answers import edited_files, edits_by_file, files_of
+from llm.asking.answers import apply_edits_by_file, parse_edits_by_file, parse_files
 
 MAX_FILES = 20
 """The maximum number of files of a draft."""
@@ -33,7 +33,7 @@ async def write_draft(ctx: Context, origin: Literal["model", "draft"]) -> Soluti
     """Asks for a first program of one or more files; raises an `LlmError`."""
 
     def read(text: str) -> dict[str, str]:
-        found = {path or PASTED_FILENAME: code for path, code in files_of(text).items()}
+        found = {path or PASTED_FILENAME: code for path, code in parse_files(text).items()}
         if len(found) > MAX_FILES:
             raise BadReply(f"{len(found)} files are too many; {MAX_FILES} are allowed")
         for path in found:
@@ -60,15 +60,15 @@ def _path_fault(path: str, files: Collection[str]) -> str:
         return str(error)
     parts = PurePosixPath(path)
     if not plain or parts.suffix not in SUFFIXES:
-        return f"{path} is no plain path of a file; write {', '.join(SUFFIXES)} alone"
+        return f"{path} is not a plain path; write only {', '.join(SUFFIXES)} files"
     if is_test_code(path):
-        return f"{path} is called as tests or settings are; write the program alone"
+        return f"{path} is named like a test or settings file; write only the program"
     if parts.parts[0].removesuffix(".py") in standard_modules():
-        return f"{path} would stand in the place of a module of Python's own; call it otherwise"
+        return f"{path} would shadow a standard library module; choose another name"
     if path == next(iter(files)) and parts.suffix != ".py":
-        return f"{path} stands first, and is no module; begin with the one that the words name"
+        return f"{path} is first, but not a module; begin with the module that the task names"
     if any(str(above) in files for above in parts.parents):
-        return f"{path} cannot be: {parts.parent} is a file"
+        return f"{path} is impossible: {parts.parent} is a file"
     return ""
 
 
@@ -79,21 +79,21 @@ async def edited_solution(
     project = ctx.task.project
 
     def read(text: str) -> dict[str, str]:
-        edits = edits_by_file(text)
+        edits = parse_edits_by_file(text)
         texts = {file.path: file.text for file in solution.files}
         support = {file.path for file in ctx.task.support}
         editable = tuple(texts) if project is None else project.editable
         for path in edits:
             if path not in editable or path not in texts:
                 raise BadReply(_refusal(path, path in support, editable))
-        return edited_files(texts, edits)
+        return apply_edits_by_file(texts, edits)
 
     texts, *_ = await ask_generator(ctx, "edit_files", question, read, temperature)
     return solution.with_texts(texts, origin="model")
 
 
 def _refusal(path: str, is_support: bool, editable: Sequence[str]) -> str:
-    why = "is not to be edited: a test, settings, or left out by the user" if is_support else (
+    why = "must not be edited: it is a test, a settings file, or excluded" if is_support else (
         "is no file of this program"
     )
     files = ", ".join(editable[:MAX_NAMED])

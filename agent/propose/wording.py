@@ -76,7 +76,7 @@ def failures(report: Report) -> str:
     return "\n".join(lines)
 
 
-def in_a_line(report: Report) -> str:
+def first_failure_line(report: Report) -> str:
     """The first failure or the last line of the crash, for a small model."""
     ending = report.ending
     if not report.failing and ending is not None and ending.traceback:

@@ -12,7 +12,7 @@ from agent.report.result import Result, document, fold
 from agent.report.timeline import JudgedProgram
 from agent.target.errors import BadInput
 
-SIDE = (
+COMPARED_KEYS = (
     "run_id", "parent", "outcome", "proof", "strategy", "iterations", "calls", "tokens", "cost_usd",
     "seconds",
 )
@@ -73,14 +73,14 @@ def iterations(log: Iterable[LogEntry]) -> tuple[JudgedIteration, ...]:
         JudgedIteration(
             one.iteration, "" if one.parent is None else approaches.get(one.iteration, ""),
             one.solution, one.report, None if one.parent is None else tested[one.parent].iteration,
-            changed(tested, place),
+            program_diff(tested, place),
         )
         for place, one in enumerate(tested) if one.solution is not None
     )
 
 
-def changed(tested: Sequence[JudgedProgram], place: int, since: int | None = None) -> str:
-    """The diff of a program from another judged one, by default from its parent."""
+def program_diff(tested: Sequence[JudgedProgram], place: int, since: int | None = None) -> str:
+    """Returns the diff of a program to its parent, or to the program at the index `since`."""
     one = tested[place]
     other = one.parent if since is None else since
     base = None if other is None else tested[other].solution
@@ -115,7 +115,7 @@ class RunComparison:
     right: Result
     related: str
     diff: str
-    differing: tuple[Differing, ...]
+    differences: tuple[Differing, ...]
 
     @property
     def document(self) -> dict[str, object]:
@@ -123,17 +123,17 @@ class RunComparison:
             "left": _side(self.left), "right": _side(self.right), "related": self.related or None,
             "diff": self.diff,
             "tests": [
-                {"id": one.name, "left": one.left, "right": one.right} for one in self.differing
+                {"id": one.name, "left": one.left, "right": one.right} for one in self.differences
             ],
         }
 
 
 def _side(result: Result) -> dict[str, object]:
     fields = document(result)
-    return {name: fields[name] for name in SIDE}
+    return {name: fields[name] for name in COMPARED_KEYS}
 
 
-def compared(left: Iterable[LogEntry], right: Iterable[LogEntry]) -> RunComparison:
+def run_comparison(left: Iterable[LogEntry], right: Iterable[LogEntry]) -> RunComparison:
     """Compares the outcomes, final programs and verdicts of two runs."""
     one, other = fold(left), fold(right)
     before, after = dict(one.files), dict(other.files)
@@ -143,11 +143,11 @@ def compared(left: Iterable[LogEntry], right: Iterable[LogEntry]) -> RunComparis
             unified(path, before.get(path, ""), after.get(path, ""))
             for path in sorted(before.keys() | after.keys())
         ),
-        differing(one.report, other.report),
+        differences(one.report, other.report),
     )
 
 
-def differing(left: Report | None, right: Report | None) -> tuple[Differing, ...]:
+def differences(left: Report | None, right: Report | None) -> tuple[Differing, ...]:
     """The tests whose status differs between two reports."""
     before, after = (
         {verdict.name: verdict.evidence_status for verdict in side.verdicts} if side is not None

@@ -31,7 +31,7 @@ class NodeMetrics:
 
 @dataclass(frozen=True)
 class Degraded:
-    """A role that failed in a step, and why or by what it was replaced."""
+    """A role whose model failed in a step; `why` is the reason, or names the replacement."""
 
     step: Step | None
     role: str

@@ -30,9 +30,9 @@ from agent.core.domain import (
     Verdict,
     claim,
 )
-from agent.core.measures import measured
+from agent.core.measures import measure_all
 from agent.core.state import Stop
-from agent.log.best import Best, best_of
+from agent.log.best import BestProgram, best_of
 from agent.report.metrics import Degraded, NodeMetrics, degraded, node_metrics
 from agent.report.timeline import (
     SUBMITTED,
@@ -94,12 +94,12 @@ class Result:
     critique: events.Critiqued | None = None
     rulings: tuple[events.TestRuled, ...] = ()
     stopped: Stop | None = None
-    best: Best | None = None
+    best: BestProgram | None = None
     """The best program of a run that accepted none or waits for a review; never the user's."""
     partial: events.PartialFound | None = None
-    """The best patch of such a run, which is not a fix."""
+    """The best patch of a run that accepted none; it is not a fix."""
     cut_after: float | None = None
-    """Seconds after which the last search was cut by its budget."""
+    """Seconds after which its budget ended the last search; `None` if it was not ended."""
     suspects: tuple[SuspectFile, ...] = ()
     competing: CompetingPatches | None = None
     waiting: events.Waiting | None = None
@@ -116,7 +116,7 @@ class Result:
     """Seconds from the first event to the last, `waited_s` included."""
     waited_s: float = 0.0
     waiting_since: float | None = None
-    away_s: float = 0.0
+    idle_s: float = 0.0
     """Seconds in which no process drove the run."""
     last_event_at: float = 0.0
     """The time of its last event."""
@@ -162,8 +162,8 @@ class Result:
         return self.report if self.best is None else self.best.report
 
     @property
-    def of_submitted(self) -> Result:
-        """The result to explain a failure with: about the submitted program if nothing fixes it."""
+    def explained_result(self) -> Result:
+        """The result that explains a failure: that of the submitted program if nothing fixes it."""
         best, own = self.best, self.report
         if own is None or self.from_description or best is None or best.report is None:
             return self
@@ -191,7 +191,7 @@ class Result:
 
     @property
     def worked_s(self) -> float:
-        return max(0.0, self.seconds - self.waited_s - self.away_s)
+        return max(0.0, self.seconds - self.waited_s - self.idle_s)
 
     @property
     def current(self) -> TimelineStep | None:
@@ -294,7 +294,7 @@ class Result:
 
     @property
     def fitting_repairs_so_far(self) -> int:
-        """The same for a run that has not ended."""
+        """How many repairs are known to fit the tests, also for a run that has not ended."""
         others = self.evidence.competing_patches if self.evidence is not None else 0
         return max(others + 1, len(self.competing.behaviours) if self.competing is not None else 1)
 
@@ -308,7 +308,7 @@ class Result:
         failing = [
             one for one in report.verdicts if one.fails and WEIGHTS[one.origin] > 0
         ] if report else []
-        return min(failing, key=_reading_cost, default=None)
+        return min(failing, key=_simplest_first, default=None)
 
 
 def in_one_text(files: Sequence[tuple[str, str]]) -> str:
@@ -324,8 +324,8 @@ def document(result: Result) -> dict[str, object]:
     best, partial, patches = result.best, result.partial, result.competing
     return {
         "version": VERSION,
-        **{name: getattr(result, name) for name in AS_THEY_ARE},
-        **{name: getattr(result, name) or None for name in OR_NULL},
+        **{name: getattr(result, name) for name in COPIED_KEYS},
+        **{name: getattr(result, name) or None for name in NULLABLE},
         "parent": None if result.parent is None else result.parent.model_dump(mode="json"),
         "evidence": None if result.evidence is None else _with_old_names(
             result.evidence.model_dump(mode="json")
@@ -340,7 +340,7 @@ def document(result: Result) -> dict[str, object]:
             "behaviours": [one.model_dump(exclude={"solution"}) for one in patches.behaviours],
         }),
         "seconds": round(result.seconds, 3),
-        "measures": measured(result.code),
+        "measures": measure_all(result.code),
         "metrics": {step: asdict(one) for step, one in result.metrics.items()},
         "degraded": [asdict(one) for one in result.degraded],
         "project": None,
@@ -352,13 +352,13 @@ def document(result: Result) -> dict[str, object]:
     }
 
 
-AS_THEY_ARE = (
+COPIED_KEYS = (
     "outcome", "proof", "confidence", "unsure", "integrity", "integrity_reason", "diff", "strategy",
     "iterations", "stopped", "candidates", "cut_after", "calls", "tokens", "cost_usd", "reason",
 )
 """Attributes that the JSON document has under the same key."""
-OR_NULL = ("run_id", "provider", "sandbox", "level", "error")
-"""The same, with null instead of an empty text."""
+NULLABLE = ("run_id", "provider", "sandbox", "level", "error")
+"""Attributes of which an empty text is null in the JSON document."""
 VERDICT_EXCLUDES = {"name", "test", "call", "type_differs", "wall_s"}
 VERSION = 1
 """The version of the document; it changes when a key is removed or gets another meaning."""
@@ -388,10 +388,10 @@ def fold(log: Iterable[events.LogEntry]) -> Result:
     entries = events.without_retries(log)
     if not entries:
         return Result()
-    return replace(Folding().after(entries), metrics=node_metrics(log), degraded=degraded(entries))
+    return replace(LogFold().after(entries), metrics=node_metrics(log), degraded=degraded(entries))
 
 
-class Folding:
+class LogFold:
     """An incremental fold of a growing log, without `metrics` and `degraded`."""
 
     def __init__(self) -> None:
@@ -408,24 +408,24 @@ class Folding:
             if one.attempt > last:  # a repeated step replaces the events of its earlier attempt
                 self._attempts[one.task] = one.attempt
                 self._entries = [before for before in self._entries if before.task != one.task]
-                self._result = reduce(_after, self._entries, Result())
+                self._result = reduce(_apply_event, self._entries, Result())
             self._entries.append(one)
-            self._result = _after(replace(self._result, run_id=one.run), one)
+            self._result = _apply_event(replace(self._result, run_id=one.run), one)
         result = self._result
         if result.outcome is None and self._entries:
             seconds = self._entries[-1].at - self._entries[0].at
             result = replace(result, seconds=seconds)
-        return _with_best(_settled(result), self._entries) if self._entries else result
+        return _with_best(_with_final_program(result), self._entries) if self._entries else result
 
 
-def _after(result: Result, stamped: events.LogEntry) -> Result:
-    event, waited_s, away_s, before = stamped.event, result.waited_s, result.away_s, result
+def _apply_event(result: Result, log_entry: events.LogEntry) -> Result:
+    event, waited_s, idle_s, before = log_entry.event, result.waited_s, result.idle_s, result
     if result.waiting_since is not None:
-        waited_s += max(0.0, stamped.at - result.waiting_since)
+        waited_s += max(0.0, log_entry.at - result.waiting_since)
     result = replace(
-        result, timeline=with_event(result.timeline, stamped), waited_s=waited_s,
-        waiting_since=stamped.at if isinstance(event, events.Waiting) else None,
-        last_event_at=stamped.at,
+        result, timeline=with_event(result.timeline, log_entry), waited_s=waited_s,
+        waiting_since=log_entry.at if isinstance(event, events.Waiting) else None,
+        last_event_at=log_entry.at,
     )
     match event:
         case events.RunStarted():
@@ -475,7 +475,7 @@ def _after(result: Result, stamped: events.LogEntry) -> Result:
                 result, proof=event.level, proof_why=event.why, missing=event.missing,
                 not_held_out=event.not_held_out, evidence=event.evidence,
                 confidence=event.confidence, unsure=event.unsure,
-                competing=None if event.settles_competition else result.competing,
+                competing=None if event.has_no_competing_patch else result.competing,
             )
         case events.LessonLearned():
             return replace(result, learned=(*result.learned, event))
@@ -535,14 +535,14 @@ def _after(result: Result, stamped: events.LogEntry) -> Result:
             return result
         case events.Resumed():
             if before.waiting_since is None:
-                away_s += max(0.0, stamped.at - before.last_event_at)
+                idle_s += max(0.0, log_entry.at - before.last_event_at)
             notice = events.Notice(level="warning", text=f"Resumed after a restart: {event.note}.")
-            return replace(result, notices=(*result.notices, notice), away_s=away_s)
+            return replace(result, notices=(*result.notices, notice), idle_s=idle_s)
         case _:
             assert_never(event)
 
 
-def _settled(result: Result) -> Result:
+def _with_final_program(result: Result) -> Result:
     """Adds the files and the report of the final program."""
     start = result.start.code if result.start is not None else ""
     written = result.programs
@@ -581,7 +581,7 @@ def _with_best(result: Result, entries: Sequence[events.LogEntry]) -> Result:
     return replace(result, best=best, partial=partial)
 
 
-def _reading_cost(verdict: Verdict) -> tuple[bool, bool, int, float, int, str]:
+def _simplest_first(verdict: Verdict) -> tuple[bool, bool, int, float, int, str]:
     """Sorts trusted verdicts first, then by length of the call and time of the test."""
     return (
         verdict.origin not in TRUSTED_ORIGINS, not verdict.call, len(verdict.call),

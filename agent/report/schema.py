@@ -15,7 +15,7 @@ from agent.core.domain import Behaviour, Evidence, SuspectFile, Verdict
 from agent.core.events import Parent, PartialFound, TestRuled
 from agent.core.measures import MEASURES
 from agent.report.metrics import Degraded, NodeMetrics
-from agent.report.result import AS_THEY_ARE, OLD_NAMES, OR_NULL, VERDICT_EXCLUDES, VERSION, Result
+from agent.report.result import COPIED_KEYS, NULLABLE, OLD_NAMES, VERDICT_EXCLUDES, VERSION, Result
 
 _STRICT = ConfigDict(extra="forbid")
 
@@ -35,8 +35,8 @@ def document_schema() -> JsonSchemaValue:
         changed=changed, next=list[str], model_question=str | None, commit=commit | None,
     )
     document = _model(
-        "Result", {name: _type_of(name) for name in AS_THEY_ARE}, version=int,
-        **dict.fromkeys(OR_NULL, str | None), parent=Parent | None,
+        "Result", {name: _type_of(name) for name in COPIED_KEYS}, version=int,
+        **dict.fromkeys(NULLABLE, str | None), parent=Parent | None,
         evidence=_model("Evidence", _fields(Evidence)) | None, files=dict[str, str], tests=tests,
         refused=list[str], rulings=_list_of("Ruling", _fields(TestRuled, {"kind"})),
         suspects=list[SuspectFile], competing=competing | None, rivals=competing | None,

@@ -1,4 +1,4 @@
-"""The steps of a run, its conversations with models, and its tests over all judged programs."""
+"""The steps of a run, its model calls, and the verdicts of each test on all judged programs."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class TestHistory:
 
 
 def with_event(timeline: Timeline, entry: LogEntry) -> Timeline:
-    """The timeline after one more event, added to its task's step, else to the last step."""
+    """Adds an event to the step of its task, or else to the last step."""
     event = entry.event
     if isinstance(event, StepStarted):
         return (*timeline, TimelineStep(event.step, event.iteration, entry.task))
@@ -135,7 +135,7 @@ def with_call(
 def with_diagnosis(
     tested: tuple[JudgedProgram, ...], event: Diagnosed
 ) -> tuple[JudgedProgram, ...]:
-    """The programs with a diagnosis added to the last diagnosed one."""
+    """Adds a diagnosis to the last program that it is about."""
     places = [
         index for index, one in enumerate(tested)
         if event.solution in ("", one.report.solution)
@@ -150,7 +150,7 @@ def with_diagnosis(
 def with_report(
     tested: tuple[JudgedProgram, ...], event: Judged, programs: Mapping[str, Solution]
 ) -> tuple[JudgedProgram, ...]:
-    """The programs after one more report; one judged again in its iteration keeps its own."""
+    """Adds a report to the programs; a new report of the same iteration replaces the old one."""
     for index, one in enumerate(tested):
         if (one.report.solution, one.iteration) == (event.report.solution, event.iteration):
             again = replace(one, report=with_excluded(event.report, one.report))

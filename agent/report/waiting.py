@@ -1,4 +1,4 @@
-"""The question that a run waits with, and the validation of its answer; pure."""
+"""The question that a run waits for, and the validation of its answer. Pure functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from agent.core.domain import RunOutcome, Value
 from agent.core.events import Answered, Extended, LogEntry, Resumed, Waiting
 from agent.target.errors import BadInput
 
-REVIEWED = ("review", "permission", "help")
+REVIEW_NEEDS = ("review", "permission", "help")
 
 
 class Review(Value):
@@ -62,7 +62,7 @@ class EndRun:
 Answer = StepAnswer | ContinueRun | EndRun
 
 
-def pending(entries: Iterable[LogEntry]) -> Waiting | None:
+def open_question(entries: Iterable[LogEntry]) -> Waiting | None:
     """The open question of a run, read from its log."""
     asked: Waiting | None = None
     for entry in entries:
@@ -80,7 +80,7 @@ def read_answer(asked: Waiting, value: Mapping[str, object]) -> Answer:
     """Validates a person's answer; raises `BadReview` and `BadExtension`."""
     if asked.needs == "answer":
         return StepAnswer(asked.interrupt, dict(value))
-    if asked.needs in REVIEWED:
+    if asked.needs in REVIEW_NEEDS:
         review = Review.of(dict(value))
         hinted = review.hint.strip() and not review.approve and review.code is None
         if asked.hint_refusal and hinted:

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, assert_never
 
 from agent.core import events
 from agent.core.domain import (
-    HOLD_OUT_FROM,
+    MIN_TESTS_TO_HOLD_OUT,
     TRUSTED_ORIGINS,
     Approach,
     CompetingPatches,
@@ -32,9 +32,9 @@ from agent.core.domain import (
     tally,
 )
 from agent.core.settings import COMMAND
-from agent.log.spending import TIMED_TOKENS, call_words, dollars, role_words
+from agent.log.spending import MIN_TOKENS_FOR_SPEED, call_words, dollars, role_words
 from agent.report.result import ACCEPTED, Result
-from agent.search.ranking.question import in_words
+from agent.search.ranking.question import describe_behaviours
 from llm.provider import named
 
 OUTCOME_WORDS: dict[RunOutcome, str] = {
@@ -161,7 +161,7 @@ def event_lines(event: events.Event, judged: Report | None = None) -> Iterator[R
     """Yields the lines that describe an event; `judged` is the last report before it."""
     match event:
         case events.RunStarted():
-            yield ReportLine(plan_words(event.provider, event.provider_why))
+            yield ReportLine(provider_words(event.provider, event.provider_why))
             if event.sandbox:
                 yield ReportLine(f"sandbox: {event.sandbox}")
         case events.TestsFrozen():
@@ -209,7 +209,7 @@ def event_lines(event: events.Event, judged: Report | None = None) -> Iterator[R
             yield ReportLine(partial_words(event), "warning", detail=True)
         case events.Ambiguous():
             count = counted(len(event.competing.behaviours), "behaviour")
-            text = f"{count} pass the tests: {in_words(event.competing)}"
+            text = f"{count} pass the tests: {describe_behaviours(event.competing)}"
             yield ReportLine(text, "warning", detail=True)
         case events.Critiqued():
             tone = "good" if event.verdict == "approve" else "bad"
@@ -230,12 +230,12 @@ def event_lines(event: events.Event, judged: Report | None = None) -> Iterator[R
             yield ReportLine(f"learned: {event.text}")
         case events.ModelCalled():
             # A small local model answers many short calls.
-            is_short = event.output < TIMED_TOKENS and event.cost_usd == 0
+            is_short = event.output < MIN_TOKENS_FOR_SPEED and event.cost_usd == 0
             yield ReportLine(model_words(event), detail=is_short)
         case events.ModelFailed() | events.FellBack():
             yield ReportLine(model_words(event), "warning")
         case events.Extended():
-            yield ReportLine(f"budget raised by {raised_words(event)}")
+            yield ReportLine(f"budget raised by {extension_words(event)}")
         case events.Notice(level="info"):
             yield ReportLine(event.text)
         case events.Notice():
@@ -268,7 +268,7 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
             if result.outcome == "budget":
                 title = TIME_IS_UP if result.stopped == "time" else BUDGET_IS_SPENT
             below = f"below {result.unmet}" if result.unmet else ""
-            title = ", ".join(filter(None, (title, open_words(result.fitting_repairs), below)))
+            title = ", ".join(filter(None, (title, fitting_words(result.fitting_repairs), below)))
             return title, tuple(_facts(result))
         case "failed":
             return "INTERNAL ERROR", (result.error,)
@@ -277,7 +277,7 @@ def headline(result: Result) -> tuple[str, tuple[str, ...]]:
             title = "WAITING"
             if result.outcome is not None and result.waiting.needs != "permission":
                 title = OUTCOME_WORDS[result.outcome]
-            return title, tuple(filter(None, (_awaited(result.waiting), spent)))
+            return title, tuple(filter(None, (_waiting_reason(result.waiting), spent)))
         case "running":
             step = result.current
             progress = step.search if step is not None else None
@@ -301,7 +301,7 @@ def step_words(step: events.Step, start: events.RunStarted | None) -> str:
     return (has_no_memory and WITHOUT_MEMORY.get(step)) or STEP_WORDS[step]
 
 
-def open_words(many: int) -> str:
+def fitting_words(many: int) -> str:
     """States that `many` repairs are known to fit the tests; empty for a single one."""
     return f"one of at least {many} repairs that fit your tests" if many > 1 else ""
 
@@ -354,8 +354,8 @@ def _facts(result: Result) -> Iterator[str]:
 
 
 def confidence_words(result: Result) -> str:
-    """The confidence as `62 % likely right`, rounded down, so that what is below a threshold looks
-    so, and between 1 and 99 %; empty where there is none, or no test that it could be about."""
+    """Returns the confidence as `62 % likely right`, rounded down so that it never seems to reach a
+    threshold that it misses, and from 1 to 99 %; empty without one, or if only a crash stopped."""
     if result.confidence is None or result.outcome == "crash_stopped":
         return ""
     return f"{max(1, min(99, int(100 * result.confidence + 1e-9)))} % likely right"
@@ -395,7 +395,7 @@ def advice_words(result: Result) -> str:
         return "Add a test that specifies the correct result."
     if result.outcome not in ("healed", "proposed") or level != "E1":
         return ""
-    few = HOLD_OUT_FROM - len(report.trusted)
+    few = MIN_TESTS_TO_HOLD_OUT - len(report.trusted)
     if few > 0:
         return f"Add {counted(few, 'test')} with other inputs, so that one can be held out."
     advice = "Add a failing test that compares a value for inputs that no other test uses."
@@ -408,7 +408,7 @@ def _progress(search: events.Searched) -> Iterator[str]:
     yield f"best passes {search.best_passed} of {search.total}"
 
 
-def _awaited(waiting: events.Waiting) -> str:
+def _waiting_reason(waiting: events.Waiting) -> str:
     match waiting.needs:
         case "answer" | "review" | "permission" | "help":
             return waiting.question
@@ -443,7 +443,7 @@ def model_words(event: events.ModelCalled | events.ModelFailed | events.FellBack
             assert_never(event)
 
 
-def node_words(result: Result) -> Iterator[str]:
+def step_metrics_words(result: Result) -> Iterator[str]:
     """The time and model use of each step, one line per step."""
     for step, one in result.metrics.items():
         calls = f", {counted(one.calls, 'call')}" if one.calls else ""
@@ -456,7 +456,7 @@ def _tokens_words(tokens: int, usd: float | None) -> str:
     return f"{tokens:,} tokens, {dollars(usd)}" if tokens else "$0.00"
 
 
-def raised_words(event: events.Extended) -> str:
+def extension_words(event: events.Extended) -> str:
     amounts = (
         dollars(event.usd) if event.usd else "",
         counted(event.tokens, "token") if event.tokens else "",
@@ -466,7 +466,7 @@ def raised_words(event: events.Extended) -> str:
     return ", ".join(filter(None, amounts))
 
 
-def plan_words(provider: str, why: str) -> str:
+def provider_words(provider: str, why: str) -> str:
     """The provider and why it was chosen; without a model, `NO_MODEL` comes first."""
     if provider != "mock":
         return f"{provider}: {why}"
@@ -542,10 +542,10 @@ def _report_tone(report: Report) -> Tone:
 
 def ending_words(ending: Ending) -> str:
     """How a program ended when run as a script, and what the sandbox refused it."""
-    return "; ".join([f"the program {_end_words(ending)}", *ending.refused])
+    return "; ".join([f"the program {_script_end_words(ending)}", *ending.refused])
 
 
-def _end_words(ending: Ending) -> str:
+def _script_end_words(ending: Ending) -> str:
     match ending.kind:
         case "completed":
             return "finished"

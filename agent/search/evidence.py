@@ -17,8 +17,8 @@ from agent.search.values import Snapshot
 
 Values = Mapping[str, Any]
 """Names and plain values; `Any` because a program may hold anything."""
-Read = Callable[[Values], Any]
-PLACES = 8
+Evaluator = Callable[[Values], Any]
+MAX_SNAPSHOTS = 8
 """Number of moments of failing runs, and of passing runs, that are used for one line."""
 
 
@@ -32,25 +32,25 @@ Vector = tuple[bool | None, ...]
 
 def condition_values(condition: str, moments: Sequence[Snapshot]) -> Vector:
     """The value of a condition at each moment."""
-    read = reader(condition)
+    read = compile_condition(condition)
     if read is None:
         return (None,) * len(moments)
     return tuple(_truth(read, moment) for moment in moments)
 
 
-def _truth(read: Read, moment: Snapshot) -> bool | None:
+def _truth(read: Evaluator, moment: Snapshot) -> bool | None:
     try:
         return bool(read(literal_values(moment)))
     except (Unknown, TypeError, ValueError, ArithmeticError, LookupError):
         return None  # a LookupError also for a name without a plain value
 
 
-NO_USE, HARM, USE, WHOLE = 2.0, 0.2, -1.0, -1.3
-"""Added to the cost of a changed condition that differs in no failing run; in a passing run too;
-in failing runs alone; and in failing runs alone at every moment."""
+NO_EFFECT_COST, HARMFUL_COST, USEFUL_COST, FULL_USE_COST = 2.0, 0.2, -1.0, -1.3
+"""Added to the cost of a changed condition whose value differs: in no failing run; also in a
+passing run; only in failing runs; only in failing runs, and at each of their moments."""
 
 
-def worth(before: Vector, after: Vector, moments: Sequence[Snapshot]) -> float:
+def cost_delta(before: Vector, after: Vector, moments: Sequence[Snapshot]) -> float:
     """What a changed condition adds to the cost of its edit, judged by its values."""
     known: dict[bool, list[bool]] = {True: [], False: []}
     for old, new, moment in zip(before, after, moments, strict=True):
@@ -59,13 +59,13 @@ def worth(before: Vector, after: Vector, moments: Sequence[Snapshot]) -> float:
     if not known[False]:
         return 0.0
     if not any(known[False]):
-        return NO_USE
+        return NO_EFFECT_COST
     if any(known[True]):
-        return HARM
-    return (WHOLE if all(known[False]) else USE) if known[True] else USE / 4
+        return HARMFUL_COST
+    return (FULL_USE_COST if all(known[False]) else USEFUL_COST) if known[True] else USEFUL_COST / 4
 
 
-def both(first: Vector, second: Vector) -> Vector:
+def values_of_and(first: Vector, second: Vector) -> Vector:
     """`and` at each moment."""
     return tuple(
         False if a is False or b is False else None if a is None or b is None else True
@@ -73,7 +73,7 @@ def both(first: Vector, second: Vector) -> Vector:
     )
 
 
-def either(first: Vector, second: Vector) -> Vector:
+def values_of_or(first: Vector, second: Vector) -> Vector:
     """`or` at each moment."""
     return tuple(
         True if a or b else None if a is None or b is None else False
@@ -101,64 +101,64 @@ def _literal(text: str) -> Any:
         raise Unknown from None
 
 
-def picked(moments: Iterable[Snapshot]) -> tuple[Snapshot, ...]:
-    """Up to `PLACES` moments of failing and of passing runs, each with different values."""
+def sampled_snapshots(moments: Iterable[Snapshot]) -> tuple[Snapshot, ...]:
+    """Up to `MAX_SNAPSHOTS` moments of failing and of passing runs, each with different values."""
     kept: dict[bool, dict[tuple[tuple[str, str], ...], Snapshot]] = {True: {}, False: {}}
     for moment in moments:
-        if len(kept[moment.passed]) < PLACES:
+        if len(kept[moment.passed]) < MAX_SNAPSHOTS:
             kept[moment.passed].setdefault(moment.values, moment)
     return (*kept[False].values(), *kept[True].values())
 
 
 @lru_cache(maxsize=20_000)
-def reader(text: str) -> Read | None:
+def compile_condition(text: str) -> Evaluator | None:
     """A condition as a function of plain values; `None` if it could have a side effect."""
     try:
-        return _read(parse_expression(text))
+        return _compile(parse_expression(text))
     except (Unknown, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
-def _read(node: ast.expr) -> Read:
+def _compile(node: ast.expr) -> Evaluator:
     match node:
         case ast.Constant(value=value):
             return lambda values: value
         case ast.Name(id=name):
             return lambda values: values[name]
         case ast.UnaryOp(op=ast.Not(), operand=inner):
-            operand = _read(inner)
+            operand = _compile(inner)
             return lambda values: not operand(values)
         case ast.UnaryOp(op=ast.USub(), operand=inner):
-            number = _read(inner)
+            number = _compile(inner)
             return lambda values: -_number(number(values))
         case ast.BoolOp(op=op, values=parts):
-            reads = [_read(part) for part in parts]
+            evaluators = [_compile(part) for part in parts]
             decide = all if isinstance(op, ast.And) else any
-            return lambda values: decide(read(values) for read in reads)
+            return lambda values: decide(read(values) for read in evaluators)
         case ast.Compare(left=left, ops=ops, comparators=others):
-            return _comparison([_read(left), *map(_read, others)], ops)
+            return _comparison([_compile(left), *map(_compile, others)], ops)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
-            first, second, act = _read(left), _read(right), _ARITHMETIC[type(op)]
+            first, second, act = _compile(left), _compile(right), _ARITHMETIC[type(op)]
             return lambda values: act(_number(first(values)), _number(second(values)))
         case ast.Call(func=ast.Name(id=name), args=[inner], keywords=[]) if name in _FUNCTIONS:
-            argument, function = _read(inner), _FUNCTIONS[name]
+            argument, function = _compile(inner), _FUNCTIONS[name]
             return lambda values: function(argument(values))
         case ast.Call(func=ast.Attribute(value=inner, attr=name), args=[], keywords=[]) if (
             name in _METHODS
         ):
-            owner, method = _read(inner), _METHODS[name]
+            owner, method = _compile(inner), _METHODS[name]
             return lambda values: method(_text(owner(values)))
         case ast.Subscript(value=base, slice=place) if not isinstance(place, ast.Slice):
-            container, index = _read(base), _read(place)
+            container, index = _compile(base), _compile(place)
             return lambda values: container(values)[index(values)]
     raise Unknown
 
 
-def _comparison(reads: list[Read], ops: list[ast.cmpop]) -> Read:
+def _comparison(evaluators: list[Evaluator], ops: list[ast.cmpop]) -> Evaluator:
     acts = [_COMPARISONS[type(op)] for op in ops]
 
     def compared(values: Values) -> bool:
-        operands = [read(values) for read in reads]
+        operands = [read(values) for read in evaluators]
         return all(act(a, b) for act, (a, b) in zip(acts, pairwise(operands), strict=True))
 
     return compared

@@ -12,9 +12,9 @@ from typing import TypeVar
 from agent.core.common_ends import common_start
 from agent.core.domain import SuspiciousLine
 from agent.core.trees import nodes_or_empty
-from agent.search.edits import Edit, drawn_edits, unreached
+from agent.search.edits import Edit, edits_by_cost, unexecuted
 from agent.search.program import Function, Program
-from agent.search.program.blocks import deliberate_ends
+from agent.search.program.blocks import deliberate_exits
 from agent.search.state import SearchState
 from agent.search.values import Crash, Trace
 
@@ -105,8 +105,8 @@ class Localized:
     """Functions that no failing test entered, and statements that none executed."""
 
     def edits(self, state: SearchState, within: ast.AST | None = None) -> CachedIterable[Edit]:
-        """Single edits, cheapest first: those outside of closed code, or `within` some of it."""
-        found = drawn_edits(
+        """Single edits, cheapest first: outside of the `closed` nodes, or `within` one of them."""
+        found = edits_by_cost(
             self.program, self.suspicion, self.protected, within=within,
             closed=frozenset() if within else frozenset(self.closed), over=state.budget.is_over,
         )
@@ -145,18 +145,18 @@ class CachedIterable(Iterable[T]):
         return self._yielded
 
 
-def localized(state: SearchState, text: str, trace: Trace) -> Localized:
+def localise_faults(state: SearchState, text: str, trace: Trace) -> Localized:
     """Localises faults in a text; raises what `ast.parse` raises."""
     program = Program(
         text, types=trace.types, crash=crash_of(trace), moments=trace.snapshots,
-        words=state.facts.test_strings, beside=state.facts.sibling_fields,
+        words=state.facts.test_strings, peer_fields=state.facts.sibling_fields,
         together=trace.order_dependent,
     )
     protected = _shifted(state.facts.protected, state.source, text)
     if not state.facts.tests:
-        protected = (*protected, *deliberate_ends(program))
+        protected = (*protected, *deliberate_exits(program))
     suspicion = ochiai(trace)
-    return Localized(program, suspicion, protected, tuple(unreached(program, suspicion)))
+    return Localized(program, suspicion, protected, tuple(unexecuted(program, suspicion)))
 
 
 def _shifted(

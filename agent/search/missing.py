@@ -1,7 +1,7 @@
 """Repairs missing names, and mistakes that the exception reports, one after another.
 
-They hide all faults behind them. Several of them would be several edits for the search; here each
-is repaired by itself, and the resulting text is a further base of the search.
+Such a mistake hides all later faults, and the search would need one edit for each. So each is
+repaired alone, and the resulting text is another base of the search.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from agent.search.edits.crashes import crash
 from agent.search.edits.templates import reported
 from agent.search.localisation import WRONG_ANSWERS, crash_of
 from agent.search.program import Program, Splice, spliced
-from agent.search.state import SearchState, record, traced
+from agent.search.state import SearchState, ask_trace, record
 from agent.search.values import (
     Candidate,
     Crash,
@@ -26,7 +26,7 @@ from agent.search.values import (
 )
 
 MISSING = frozenset({"NameError", "AttributeError", "ImportError", "ModuleNotFoundError"})
-OPERATOR, REPORTED = "missing name", "reported mistake"
+MISSING_NAME, REPORTED_MISTAKE = "missing name", "reported mistake"
 MAX_STEPS = 8
 GUESSES = 12
 """Edits of one missing name that are tried."""
@@ -34,10 +34,10 @@ STEP = 1.0
 """Added to the cost of each edit, which may be slightly negative."""
 
 
-def repaired_names(
+def repair_missing_names(
     state: SearchState, base: Candidate, trace: Trace
 ) -> Generator[SearchRequest, SearchReply, Candidate | None]:
-    """A text that gets further than `base`, which has the `trace`; `None` if none was found.
+    """Returns a text that gets further than `base`, whose trace is `trace`, or `None`.
 
     A text that passes every test after several edits is recorded as plausible. After one edit it is
     left to the search, which also tries the other single edits.
@@ -45,7 +45,7 @@ def repaired_names(
     current = base
     for step in range(MAX_STEPS):
         crashed = crash_of(trace)
-        if crashed is None or state.spent:
+        if crashed is None or state.is_budget_spent:
             break
         guesses = _guesses(current, trace, crashed)
         if not guesses:
@@ -58,7 +58,7 @@ def repaired_names(
             (-answer.score, one.cost, one.text, one, edit, answer)
             for (one, edit), answer in zip(guesses, answers, strict=True)
             if answer is not None
-            and _is_further(state, answer, edit, one.text, crashed, current.text)
+            and _makes_progress(state, answer, edit, one.text, crashed, current.text)
         ]
         if not further:
             break
@@ -67,7 +67,7 @@ def repaired_names(
             if step:
                 record(state, current, edit, answer)
             break
-        trace = yield from traced(state, current.text)
+        trace = yield from ask_trace(state, current.text)
     return None if current is base else current
 
 
@@ -77,10 +77,10 @@ def _guesses(base: Candidate, trace: Trace, crashed: Crash) -> list[tuple[Candid
         program = Program(base.text, types=trace.types, crash=crashed, moments=trace.snapshots)
     except (SyntaxError, ValueError, RecursionError):
         return []
-    splices = [(one, REPORTED) for one in reported(program, program.tree)]
+    splices = [(one, REPORTED_MISTAKE) for one in reported(program, program.tree)]
     if crashed.exception in MISSING:
         splices += sorted(
-            ((one, OPERATOR) for one in crash(program, program.tree)),
+            ((one, MISSING_NAME) for one in crash(program, program.tree)),
             key=lambda one: (one[0].cost, one[0].start, one[0].text),
         )
     texts: dict[str, tuple[Splice, str]] = {}
@@ -95,10 +95,10 @@ def _guesses(base: Candidate, trace: Trace, crashed: Crash) -> list[tuple[Candid
     ]
 
 
-def _is_further(
+def _makes_progress(
     state: SearchState, answer: PrecheckResult, edit: Edit, text: str, crashed: Crash, before: str
 ) -> bool:
-    """Whether a candidate failed at another place than the text before, or lacks another name.
+    """Whether a candidate fails at another place than the previous text, or lacks another name.
 
     It must not break a test that passes with the base, nor lack a name that the edit put there.
     """

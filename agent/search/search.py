@@ -10,11 +10,11 @@ A generator: it yields questions, is sent their answers, and returns its finding
     a beam                   partial fixes with a second edit, by cost among the other single edits
                              and pairs of two cheap ones; then the best of those with a third
     the rest                 single edits in functions that no failing test entered, and statements
-                             that none executed; before the beam if a test timed out, since it may
-                             have got there later
+                             that none executed; before the beam if a test timed out, which may
+                             have executed them later
 
-What a stage finds is offered; if nothing of it is accepted, the search continues. Within its budget
-the result depends on its input only.
+Each stage submits its candidates to the judge; if none is accepted, the search continues. Within
+its budget the result depends only on its input.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from collections.abc import Generator
 from dataclasses import replace
 from itertools import islice, takewhile
 
-from agent.core.trees import is_legible, parse
+from agent.core.trees import is_parsable, parse
 from agent.search.confidence.features import Situation
-from agent.search.confidence.model import estimated
-from agent.search.localisation import WRONG_ANSWERS, CachedIterable, localized
-from agent.search.missing import repaired_names
+from agent.search.confidence.model import with_estimates
+from agent.search.localisation import WRONG_ANSWERS, CachedIterable, localise_faults
+from agent.search.missing import repair_missing_names
 from agent.search.program import Function, Program
 from agent.search.ranking.rank import ranked
-from agent.search.state import MAX_PLAUSIBLE, PartialFix, SearchState, Steps, check_base, traced
+from agent.search.state import MAX_PLAUSIBLE, PartialFix, SearchState, Steps, ask_trace, check_base
 from agent.search.syntax import compiles, repaired
 from agent.search.trials import (
     BEAM,
@@ -68,7 +68,7 @@ from agent.search.variants.recombining import observing_calls, recombined_calls
 MAX_SINGLE_COST = 4.0
 """Single edits up to this cost are tried before the beam, all others in it."""
 PROBE_STEPS, LEAST_PROBES = 100_000, 12
-"""Steps of all probing calls of one candidate, and the number of calls made even beyond them."""
+"""The step limit of all probing calls of one candidate, and how many are made regardless of it."""
 SYNTAX_BASES = 3
 
 
@@ -91,22 +91,22 @@ def search(
 
 def _repair(state: SearchState, base: Candidate, is_intermediate: bool = False) -> Steps:
     """All stages after the syntax on one base text; `is_intermediate` after repairs of names."""
-    trace = yield from traced(state, base.text)
+    trace = yield from ask_trace(state, base.text)
     if trace.tests and not trace.failing:
         return  # no test could show progress
     try:
-        known = localized(state, base.text, trace)
+        known = localise_faults(state, base.text, trace)
     except (SyntaxError, ValueError, RecursionError):
         return
     state.failing = frozenset(trace.failing or {0})
     state.passing = frozenset(range(len(trace.tests))) - state.failing
     if base.text == state.source:
         state.base_passed, state.total = len(state.passing), max(1, len(trace.tests))
-        state.reached = _reached(known.program, trace)
+        state.completed_lines = _completed_lines(known.program, trace)
     program = known.program
-    if not state.facts.tests and _is_deliberate(program, trace):
+    if not state.facts.tests and _ends_deliberately(program, trace):
         return
-    named = None if is_intermediate else (yield from repaired_names(state, base, trace))
+    fixed_base = None if is_intermediate else (yield from repair_missing_names(state, base, trace))
     yield from _offer(state)
     if state.accepted:
         return
@@ -141,9 +141,9 @@ def _repair(state: SearchState, base: Candidate, is_intermediate: bool = False) 
         yield from precheck(state, rest, state.budget.candidates)
         if (yield from _offer(state)):
             return
-    if named is not None:
+    if fixed_base is not None:
         before = state.failing, state.passing, state.base
-        yield from _repair(state, named, is_intermediate=True)
+        yield from _repair(state, fixed_base, is_intermediate=True)
         state.failing, state.passing, state.base = before
         if state.is_over:
             return
@@ -169,8 +169,8 @@ def _repair(state: SearchState, base: Candidate, is_intermediate: bool = False) 
         yield from _offer(state)
 
 
-def _reached(program: Program, trace: Trace) -> frozenset[int]:
-    """Lines that ran to their end; a line that raised did so before only if it is in a loop."""
+def _completed_lines(program: Program, trace: Trace) -> frozenset[int]:
+    """The lines that completed; a line that raised an exception counts only if it is in a loop."""
     looped = {
         line for node in program.nodes if isinstance(node, ast.For | ast.While)
         for line in range(node.lineno, (node.end_lineno or 0) + 1)
@@ -181,7 +181,7 @@ def _reached(program: Program, trace: Trace) -> frozenset[int]:
     )
 
 
-def _is_deliberate(program: Program, trace: Trace) -> bool:
+def _ends_deliberately(program: Program, trace: Trace) -> bool:
     """Whether a program without tests ends by a `raise` or an `assert` of its own."""
     lines = [test.line for test in trace.tests if not test.passed and test.line is not None]
     return any(
@@ -194,7 +194,7 @@ def _is_deliberate(program: Program, trace: Trace) -> bool:
 def _repair_syntax(state: SearchState) -> Generator[SearchRequest, SearchReply, list[Candidate]]:
     """Offers the repairs of the syntax that pass every test; returns the best others."""
     texts = repaired(state.source, state.budget.syntax)
-    found = [Candidate(text, cost, (SYNTAX,)) for cost, text in texts if is_legible(text)]
+    found = [Candidate(text, cost, (SYNTAX,)) for cost, text in texts if is_parsable(text)]
     answers = yield PrecheckRequest(tuple(one.text for one in found), "full", state.progress())
     failing: list[Candidate] = []
     assert isinstance(answers, tuple)
@@ -233,7 +233,7 @@ def _offer(state: SearchState) -> Generator[SearchRequest, SearchReply, bool]:
         kept = tuple(replace(one, answers=row or ()) for one, row in zip(kept, rows, strict=True))
         if any(row is not None for row in answer.rows):
             state.calls, state.base_answers = calls, base or ()
-    kept = estimated(kept, Situation(state.source, state.facts.tests, state.base_answers))
+    kept = with_estimates(kept, Situation(state.source, state.facts.tests, state.base_answers))
     state.plausible.update({one.text: one for one in kept})
     accepted = yield JudgeRequest(state.findings(kept))
     state.offered.update(one.text for one in kept)
@@ -242,16 +242,16 @@ def _offer(state: SearchState) -> Generator[SearchRequest, SearchReply, bool]:
 
 
 def _calls(state: SearchState, text: str) -> tuple[str, ...]:
-    """Calls beyond the tests'; if these only use objects, calls of the objects' methods."""
+    """Returns calls that no test makes; if the tests only use objects, calls of their methods."""
     names, tests = _names(state.source), state.facts.tests
     plain = probes(names, tests)
     if not plain:
-        plain = (*probes(names, tests, counting=True), *recombined_calls(text, names, tests))
+        plain = (*probes(names, tests, stateful=True), *recombined_calls(text, names, tests))
     return tuple(dict.fromkeys((*plain, *observing_calls(text, names, tests))))
 
 
 def quick_calls(calls: tuple[str, ...], pilot: ProbeResult) -> tuple[str, ...]:
-    """The calls that end with the one candidate of `pilot`, the fastest within `PROBE_STEPS`."""
+    """Returns calls that end with the candidate of `pilot`, the fastest within `PROBE_STEPS`."""
     row = pilot.rows[0]
     if row is None:
         return ()

@@ -64,7 +64,7 @@ class SearchState:
     tried: int = 0
     accepted: bool = False
     prepare: Callable[[int], object] = lambda count: None
-    """Generates so many further edits before they are needed."""
+    """Generates a number of further edits in advance."""
     tried_hashes: set[int] = field(default_factory=set)
     """Hashes of the texts that were tried; the texts would need much memory."""
     plausible: dict[str, Candidate] = field(default_factory=dict)
@@ -85,7 +85,7 @@ class SearchState:
     """The indices of the tests that fail, and pass, with that text."""
     base_passed: int = 0
     total: int = 0
-    reached: frozenset[int] = frozenset()
+    completed_lines: frozenset[int] = frozenset()
     """Lines of the source that ran to their end."""
     calls: tuple[str, ...] = ()
     base_answers: tuple[str, ...] = ()
@@ -96,15 +96,15 @@ class SearchState:
         return [one for one in self.plausible.values() if one.text not in self.offered]
 
     @property
-    def spent(self) -> bool:
+    def is_budget_spent(self) -> bool:
         return self.tried >= self.budget.candidates
 
     @property
     def is_over(self) -> bool:
-        return self.accepted or self.spent
+        return self.accepted or self.is_budget_spent
 
     def findings(self, shown: Iterable[Candidate] | None = None) -> Findings:
-        """The findings with described edits; of the plausible candidates all or those `shown`."""
+        """The findings with descriptions of the edits; `shown` limits the plausible ones."""
         plausible = ranked(self.plausible.values() if shown is None else shown)[:MAX_PLAUSIBLE]
         found = self.progress()
         return replace(
@@ -139,7 +139,7 @@ def record(state: SearchState, candidate: Candidate, edit: Edit, answer: Prechec
         blind = blindness(state.source, checked.text, state.facts.tests)
         if "silent" in checked.types:
             checked = replace(checked, types=())
-            blind = "refused" if prints(state.source, state.reached) else blind
+            blind = "refused" if prints(state.source, state.completed_lines) else blind
         if blind != "refused":
             idle = idle_operations(checked.text) > idle_operations(state.source)
             state.plausible[checked.text] = replace(checked, blind=bool(blind), idle=idle)
@@ -160,7 +160,7 @@ def record(state: SearchState, candidate: Candidate, edit: Edit, answer: Prechec
         )
 
 
-def traced(state: SearchState, text: str) -> Generator[SearchRequest, SearchReply, Trace]:
+def ask_trace(state: SearchState, text: str) -> Generator[SearchRequest, SearchReply, Trace]:
     """Asks for the trace of a text."""
     answer = yield TraceRequest(text, state.progress())
     assert isinstance(answer, Trace)

@@ -13,17 +13,17 @@ from functools import partial
 from itertools import combinations, islice
 
 from agent.search.edits import Edit
-from agent.search.localisation import localized
+from agent.search.localisation import localise_faults
 from agent.search.program import Program, Splice, spliced
-from agent.search.state import PartialFix, SearchState, SlowCandidate, Steps, record, traced
+from agent.search.state import PartialFix, SearchState, SlowCandidate, Steps, ask_trace, record
 from agent.search.values import SYNTAX, Candidate, Mode, PrecheckRequest, SearchReply, SearchRequest
 
 FIRST_CHUNK = 40
 COST_MARGIN = 2.5
 """How much more a candidate may cost than the first plausible one, to find competing patches."""
 PROMISING = ((40, 20.0), (12, 4_000.0))
-"""Retries of candidates that passed a failing test and then exceeded their steps: how many, with
-which factor of the steps."""
+"""Retries of candidates that passed a failing test and then exceeded their steps, as (number
+of candidates, factor of the steps)."""
 UNPROMISING = ((8, 20.0),)
 """The same for the cheapest candidates that passed no test."""
 CHUNKS_BETWEEN_RETRIES = 5
@@ -33,7 +33,7 @@ MAX_SLOW, SLOW_FACTOR = 240, 20.0
 MAX_SLOWEST, SLOWEST_FACTOR = 12, 4_000.0
 """The same, if the base does not show how long a correct run takes."""
 FIRST_RETRY_FACTORS, RETRY_FACTOR_EACH = 4_000.0, 1.0
-"""The sum of the factors of all retries: at first, and what each candidate tried adds."""
+"""The limit for the sum of the factors of all retries: at first, and added per tried candidate."""
 BEAM = ((12, 1_500), (8, 800), (6, 500))
 """Levels of the beam: how many partial fixes are extended, each with how many edits."""
 COST_PER_RANK, COST_PER_SCORE = 0.25, 0.8
@@ -91,8 +91,8 @@ def _stop_cost(state: SearchState) -> float | None:
 
 
 def retry_promising(state: SearchState) -> Steps:
-    """Retries slow candidates that passed a failing test, and a few others: a test with many cases
-    passes all at once or not at all."""
+    """Retries slow candidates that passed a failing test, and a few others, since a test with
+    many cases passes only if all of them pass."""
     yield from retry(state, PROMISING, least=1)
     if not state.unoffered:
         yield from retry(state, UNPROMISING, most=UNPROMISING[0][0])
@@ -201,9 +201,9 @@ def extensions(
     state: SearchState, seed: PartialFix, rank: int, most: int
 ) -> Generator[SearchRequest, SearchReply, list[PlannedCandidate]]:
     """A partial fix with each of its first `most` further edits."""
-    trace = yield from traced(state, seed.candidate.text)
+    trace = yield from ask_trace(state, seed.candidate.text)
     try:
-        known = localized(state, seed.candidate.text, trace)
+        known = localise_faults(state, seed.candidate.text, trace)
     except (SyntaxError, ValueError, RecursionError):
         return []
     found = []

@@ -73,7 +73,7 @@ class TracedTest:
     values: tuple[tuple[str, str], ...] = ()
     """Names and their `repr` at the failure."""
     known_names: tuple[str, ...] = ()
-    """The names of the type or module in which the exception missed one."""
+    """All names of the type or module that lacks the name in the exception's message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class Snapshot:
 
     line: int
     passed: bool
-    """Whether the test passes that ran the line."""
+    """Whether the test that ran the line passes."""
     values: tuple[tuple[str, str], ...]
     """Names and their `repr`."""
 
@@ -106,13 +106,13 @@ class Trace:
 
 @dataclass(frozen=True)
 class Crash:
-    """The exception of a failing run that gave no wrong answer."""
+    """The exception of a run that failed by an exception and not by a wrong answer."""
 
     exception: str
     message: str
     line: int | None
     known_names: tuple[str, ...] = ()
-    """The names of the type or module in which the exception missed one."""
+    """All names of the type or module that lacks the name in the exception's message."""
     values: tuple[tuple[str, str], ...] = ()
     """Names and the start of the `repr` of their values, where it was raised."""
 
@@ -128,7 +128,7 @@ class Facts:
     test_strings: tuple[str, ...] = ()
     """Strings in the failing tests, which the program's tables and patterns may lack."""
     sibling_fields: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The name of each field to the fields that classes of other files set in addition to it."""
+    """By field name, the fields that classes of other files set together with this field."""
 
 
 def never() -> bool:
@@ -141,7 +141,7 @@ class Budget:
 
     candidates: int = 20_000
     pairs: int = 12_000
-    """Most candidates that extend partial fixes or pair edits, at each level of the beam."""
+    """The maximum number of extended partial fixes and pairs of edits, per level of the beam."""
     syntax: int = 4_000
     """Texts that may be compiled to repair a syntax error."""
     further_candidates: int = 1_500
@@ -186,7 +186,7 @@ class Findings:
     plausible: tuple[Candidate, ...] = ()
     """Candidates that pass every test, best first."""
     calls: tuple[str, ...] = ()
-    """Calls beyond the tests', with which plausible candidates were probed."""
+    """Calls that no test makes, with which plausible candidates were probed."""
     base_answers: tuple[str, ...] = ()
     """The answer of the program under repair to each of these calls."""
     partial: Candidate | None = None

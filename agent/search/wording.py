@@ -9,9 +9,9 @@ import tokenize
 
 from agent.core.common_ends import common_start
 
-LONG = 400
+MAX_COMPARED_TOKENS = 400
 """Tokens of a line beyond which only the differing part is compared."""
-LONGEST = 400
+MAX_SHOWN_CHARACTERS = 400
 """Characters of a line that are shown."""
 
 
@@ -19,7 +19,7 @@ def edit_in_words(before: str, after: str) -> str:
     """What changed from one text to another: ```<` → `<=` in line 4``."""
     old, new = before.splitlines(), after.splitlines()
     parts = []
-    # The matcher is slow for long texts: it compares the part that differs.
+    # The matcher is slow for long texts, so it gets only the part that differs.
     same, rest = _margins(old, new)
     matcher = difflib.SequenceMatcher(
         None, old[same : len(old) - rest], new[same : len(new) - rest], autojunk=False
@@ -33,7 +33,7 @@ def edit_in_words(before: str, after: str) -> str:
         elif kind == "delete":
             parts.append(f"removed {_shown(old[a:b])} from {_lines(a, b)}")
         elif b - a == d - c == 1:
-            parts.append(_within(old[a], new[c], a + 1))
+            parts.append(_line_edit_in_words(old[a], new[c], a + 1))
         else:
             parts.append(f"{_lines(a, b)} → {_shown(new[c:d])}")
     return "; ".join(parts) or "changed only line ends"
@@ -46,17 +46,17 @@ def _margins(old: list[str], new: list[str]) -> tuple[int, int]:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[: MAX_SHOWN_CHARACTERS - 3]}..."
 
 
-def _within(old: str, new: str, line: int) -> str:
-    is_short = max(len(old), len(new)) <= LONGEST
+def _line_edit_in_words(old: str, new: str, line: int) -> str:
+    is_short = max(len(old), len(new)) <= MAX_SHOWN_CHARACTERS
     old, new = old.strip(), new.strip()
     before, after = _tokens(old), _tokens(new)
-    if max(len(before), len(after)) > LONG:
+    if max(len(before), len(after)) > MAX_COMPARED_TOKENS:
         same, rest = _margins([token for token, *_ in before], [token for token, *_ in after])
         before, after = before[same : len(before) - rest], after[same : len(after) - rest]
-    if max(len(before), len(after)) > LONG:
+    if max(len(before), len(after)) > MAX_COMPARED_TOKENS:
         return f"changed several places of line {line}"
     matcher = difflib.SequenceMatcher(
         None, [token for token, *_ in before], [token for token, *_ in after], autojunk=False

@@ -19,7 +19,7 @@ OURS = (sys.version_info[0], sys.version_info[1])
 
 
 @dataclass(frozen=True)
-class _Known:
+class _ModuleTable:
     well_known: frozenset[str]
     renamed_since_2: frozenset[str]
     removed: dict[str, str]
@@ -28,10 +28,10 @@ class _Known:
 
 
 @cache
-def _known() -> _Known:
+def _module_table() -> _ModuleTable:
     table = tomllib.loads(Path(__file__).with_name("modules.toml").read_text("utf-8"))
     removed = {name: since for since, names in table["removed"].items() for name in names}
-    return _Known(
+    return _ModuleTable(
         frozenset(table["well_known"]) | table["pip"].keys(),
         frozenset(table["renamed_since_2"]), removed, table["pip"],
     )
@@ -40,7 +40,7 @@ def _known() -> _Known:
 @cache
 def standard_modules(python_version: tuple[int, int] = OURS) -> frozenset[str]:
     """Top-level names of the standard library in a Python version."""
-    removed = _known().removed.items()
+    removed = _module_table().removed.items()
     missing = {
         name for name, since in removed
         if python_version >= tuple(int(part) for part in since.split("."))
@@ -50,13 +50,13 @@ def standard_modules(python_version: tuple[int, int] = OURS) -> frozenset[str]:
     ) - missing
 
 
-def absent_package(name: str, task: Task) -> str:
+def explain_missing_package(name: str, task: Task) -> str:
     """Explains that a module which was not found is a missing package, and what to do.
 
     Empty for a misspelt module or one of the program itself, since these are bugs to repair.
     """
     known = standard_modules() | {one.partition(".")[0] for one in modules_of(task)}
-    table = _known()
+    table = _module_table()
     is_package = name in table.well_known or name in table.removed
     if name in known or is_of_python_2(name) or (not is_package and nearest_module(name, known)):
         return ""
@@ -94,7 +94,7 @@ def modules_of(task: Task) -> frozenset[str]:
 
 def _advice(name: str) -> str:
     """A sentence that says what to do about a missing module."""
-    known = _known()
+    known = _module_table()
     if name in known.removed:
         return (
             f"It was removed from the standard library in Python {known.removed[name]}. Use an "
@@ -108,12 +108,12 @@ def _advice(name: str) -> str:
 
 
 def well_known_modules() -> frozenset[str]:
-    return _known().well_known
+    return _module_table().well_known
 
 
 def is_of_python_2(name: str) -> bool:
     """Whether a module of Python 2 was renamed in Python 3."""
-    return name in _known().renamed_since_2
+    return name in _module_table().renamed_since_2
 
 
 def nearest_module(name: str, known: Iterable[str]) -> str | None:
@@ -131,8 +131,8 @@ def nearest_module(name: str, known: Iterable[str]) -> str | None:
     return None
 
 
-def distance(first: str, second: str, enough: int) -> int:
-    """The Damerau-Levenshtein distance of two words, or `enough + 1` if it exceeds `enough`."""
+def distance(first: str, second: str, limit: int) -> int:
+    """The Damerau-Levenshtein distance of two words, or `enough + 1` if it exceeds `limit`."""
     before: list[int] = []
     row = list(range(len(second) + 1))
     for i, a in enumerate(first, start=1):
@@ -142,9 +142,9 @@ def distance(first: str, second: str, enough: int) -> int:
             if i > 1 and j > 1 and a == second[j - 2] and first[i - 2] == b:
                 cost = min(cost, older[j - 2] + 1)
             row.append(cost)
-        if min(row) > enough:
-            return enough + 1
-    return min(row[-1], enough + 1)
+        if min(row) > limit:
+            return limit + 1
+    return min(row[-1], limit + 1)
 
 
 def installed_modules(package_folders: Sequence[str]) -> frozenset[str]:

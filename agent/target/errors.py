@@ -11,7 +11,7 @@
     NotFixable             no edit of the program can help; `category` says why
         TimeIsUp           the given time was over before a repair could begin
 
-None is an internal error: interfaces show only the message, without a traceback.
+These are not internal errors: interfaces show only the message, without a traceback.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def find_interpreter(root: Path, asked: str = "") -> Interpreter:
     """
     executable, how = _executable(root, asked)
     if executable is None:
-        return Interpreter(Path(sys.executable), sys.version_info[:2], own_sites(), OURS)
+        return Interpreter(Path(sys.executable), sys.version_info[:2], site_folders(), OURS)
     trusted = bool(asked) or not executable.is_relative_to(root)
     try:
         return _interpreter(root, executable, how, trusted)
@@ -198,7 +198,7 @@ def _sites_of(executable: Path) -> tuple[str, ...]:
     return _present(json.loads(output))
 
 
-def own_sites() -> tuple[str, ...]:
+def site_folders() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
     user = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
     return _present([paths["purelib"], paths["platlib"], *user])

@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
 
-from agent.core.trees import MAX_LEVELS, is_literal, levels, tree_of
+from agent.core.trees import MAX_TREE_DEPTH, is_literal, tree_depth, tree_of
 
 NAME_LENGTH = 60
 TOO_DEEP = "the code is nested too deeply to be read"
@@ -24,7 +24,7 @@ def parsed(text: str) -> ast.Module:
     """The shared syntax tree, which must not be changed; any error is a `SyntaxError`."""
     try:
         tree = tree_of(text)
-        if levels(text) > MAX_LEVELS:
+        if tree_depth(text) > MAX_TREE_DEPTH:
             raise SyntaxError(TOO_DEEP)
         return tree
     except (RecursionError, MemoryError):
@@ -106,14 +106,14 @@ def unique(name: str, taken: dict[str, int]) -> str:
 
 
 @dataclass(frozen=True)
-class TouchedNames:
+class NameUsage:
     """The names that statements or expressions read and bind at their own level."""
 
     reads: frozenset[str]
     binds: frozenset[str]
 
 
-def touched_names(*nodes: ast.AST) -> TouchedNames:
+def name_usage(*nodes: ast.AST) -> NameUsage:
     """The free names that these nodes read, and the names that they bind at their own level.
 
     A name read inside a function counts as read unless the function binds it.
@@ -122,7 +122,7 @@ def touched_names(*nodes: ast.AST) -> TouchedNames:
     binds: set[str] = set()
     for node in nodes:
         _collect(node, reads, binds)
-    return TouchedNames(frozenset(reads), frozenset(binds))
+    return NameUsage(frozenset(reads), frozenset(binds))
 
 
 def _collect(node: ast.AST, reads: set[str], binds: set[str]) -> None:
@@ -178,7 +178,7 @@ def _collect_scope(node: Scope, reads: set[str], binds: set[str]) -> None:
         inner_binds |= {one.arg for one in arguments_of(node)}
     shared = {
         name
-        for part in body for inner in own_walk(part) if isinstance(inner, ast.Global)
+        for part in body for inner in walk_scope(part) if isinstance(inner, ast.Global)
         for name in inner.names
     }
     reads |= (inner_reads - inner_binds) | shared
@@ -227,12 +227,12 @@ def toplevel(body: Iterable[ast.AST]) -> Iterator[ast.stmt]:
             yield from toplevel(ast.iter_child_nodes(node))
 
 
-def own_walk(node: ast.AST) -> Iterator[ast.AST]:
+def walk_scope(node: ast.AST) -> Iterator[ast.AST]:
     """Like `ast.walk`, but does not enter functions, classes and lambdas inside the node."""
     yield node
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, Definition | ast.Lambda):
-            yield from own_walk(child)
+            yield from walk_scope(child)
 
 
 def is_import(node: ast.AST) -> bool:
@@ -296,7 +296,7 @@ def checks(node: ast.AST, helpers: Iterable[str] = ()) -> bool:
 
     `helpers` are names of functions that contain checks.
     """
-    return any(_is_check(inner, frozenset(helpers)) for inner in own_walk(node))
+    return any(_is_check(inner, frozenset(helpers)) for inner in walk_scope(node))
 
 
 _CHECKING = re.compile(r"assert[_A-Z]|assert$|fail$|fail[A-Z]|(raises|warns|deprecated_call)$")
@@ -334,10 +334,10 @@ def checking_helpers(body: Sequence[ast.stmt]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=16)
-def visible_names(text: str) -> frozenset[str]:
+def toplevel_names(text: str) -> frozenset[str]:
     """Names that a program binds at its top level, as far as it parses."""
     return frozenset().union(
-        *(touched_names(statement).binds for statement in statements_of(text))
+        *(name_usage(statement).binds for statement in statements_of(text))
     ) if text else frozenset()
 
 

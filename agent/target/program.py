@@ -21,14 +21,14 @@ from functools import lru_cache
 from agent.core.domain import Script, TestCase
 from agent.target.discovery.effects import changed_by
 from agent.target.discovery.pytest_files import (
-    Collected,
+    FoundTest,
     collected,
     import_line,
     is_fixture,
     needs_plugin,
     with_line,
 )
-from agent.target.discovery.snippets import Located, located_tests
+from agent.target.discovery.snippets import LocatedTest, located_tests
 from agent.target.parsing import (
     Definition,
     FunctionNode,
@@ -41,15 +41,15 @@ from agent.target.parsing import (
     is_import,
     is_main_guard,
     lines_of,
-    own_walk,
+    name_usage,
     statement_source,
     statements_of,
     toplevel,
-    touched_names,
+    walk_scope,
 )
 
 _ENVIRONMENT_CALLS = frozenset({"input", "open", "exit", "quit", "breakpoint"})
-_ENDING = ("sys.exit", "exit", "quit")
+_EXIT_CALLS = ("sys.exit", "exit", "quit")
 _PYTEST_FIXTURES = frozenset({
     "cache", "capfd", "capfdbinary", "caplog", "capsys", "capsysbinary", "doctest_namespace",
     "monkeypatch", "pytestconfig", "record_property", "recwarn", "request", "tmp_path",
@@ -57,7 +57,7 @@ _PYTEST_FIXTURES = frozenset({
 })
 
 
-def tests_from_program(text: str, entry: str = "solution.py") -> tuple[Located, ...]:
+def tests_from_program(text: str, entry: str = "solution.py") -> tuple[LocatedTest, ...]:
     """The program's asserts, each with its line, and its test functions, in order."""
     body = statements_of(text)
     return (*_asserts(text, body), *((None, test) for test in _functions(text, body, entry)))
@@ -67,7 +67,7 @@ def line_of_end(text: str) -> int | None:
     """The line at which the program always exits when it is imported."""
     for node in statements_of(text):
         match node:
-            case ast.Expr(value=ast.Call() as call) if called_name(call) in _ENDING:
+            case ast.Expr(value=ast.Call() as call) if called_name(call) in _EXIT_CALLS:
                 return node.lineno
             case ast.Raise(exc=ast.expr() as raised):
                 if "SystemExit" in (dotted(raised), called_name(raised)):
@@ -90,7 +90,7 @@ def keeps_own_tests(before: str, after: str) -> bool:
     """Whether `after` contains every test of the program `before` in the same order."""
     tests = [ast.dump(node) for node in own_tests(before)]
     statements = iter(ast.dump(node) for node in toplevel(statements_of(after)))
-    return all(test in statements for test in tests)
+    return all(test in statements for test in tests)  # in order, as it is an iterator
 
 
 def without_added_asserts(text: str, before: str) -> str:
@@ -106,19 +106,19 @@ def without_added_asserts(text: str, before: str) -> str:
 
 
 def own_asserts(body: Sequence[ast.stmt]) -> list[ast.stmt]:
-    """Top-level statements with asserts, also under the main guard, without calls of helpers."""
+    """Top-level statements that contain an `assert` themselves, also under the main guard."""
     found: list[ast.stmt] = []
     for node in body:
         if is_main_guard(node) and isinstance(node, ast.If):
             found += own_asserts(node.body)
         elif not isinstance(node, Definition) and any(
-            isinstance(inner, ast.Assert) for inner in own_walk(node)
+            isinstance(inner, ast.Assert) for inner in walk_scope(node)
         ):
             found.append(node)
     return found
 
 
-def _asserts(text: str, body: list[ast.stmt]) -> Sequence[Located]:
+def _asserts(text: str, body: list[ast.stmt]) -> Sequence[LocatedTest]:
     """Each assert of the program with its setup, converted as a snippet."""
     part = set(map(id, _test_part(body)))
     flat = [
@@ -129,8 +129,8 @@ def _asserts(text: str, body: list[ast.stmt]) -> Sequence[Located]:
     asserts = [node for node in own_asserts(flat) if not _reads_environment(node)]
     if not asserts:
         return []
-    code = _at_own_lines(text, _repeated(flat, asserts))
-    values = frozenset().union(*(touched_names(node).binds for node in flat if _is_plain(node)))
+    code = _at_own_lines(text, _statements_to_repeat(flat, asserts))
+    values = frozenset().union(*(name_usage(node).binds for node in flat if _is_plain(node)))
     return located_tests(code, text, values)
 
 
@@ -138,7 +138,7 @@ def _is_plain(node: ast.stmt) -> bool:
     return not isinstance(node, Definition) and not is_import(node)
 
 
-def _repeated(flat: Sequence[ast.stmt], asserts: Sequence[ast.stmt]) -> list[ast.stmt]:
+def _statements_to_repeat(flat: Sequence[ast.stmt], asserts: Sequence[ast.stmt]) -> list[ast.stmt]:
     """The asserts, and the statements that their tests must repeat, in order.
 
     Only values that a later statement changes are created again.
@@ -147,7 +147,7 @@ def _repeated(flat: Sequence[ast.stmt], asserts: Sequence[ast.stmt]) -> list[ast
     needed: set[str] = set()
     repeated: list[ast.stmt] = []
     for node in reversed(flat):
-        names = touched_names(node)
+        names = name_usage(node)
         if node in asserts:
             repeated.append(node)
             needed |= names.reads
@@ -168,7 +168,7 @@ def _changing_later(flat: Sequence[ast.stmt], asserts: Sequence[ast.stmt]) -> fr
     changing: set[str] = set()
     for node in flat:
         if node in asserts:
-            needed |= touched_names(node).reads
+            needed |= name_usage(node).reads
         elif _is_plain(node):
             changing |= changed_by(node) & needed
     return frozenset(changing)
@@ -196,7 +196,7 @@ def _is_standard(node: ast.AST) -> bool:
     return all(one.top in sys.stdlib_module_names for one in imports(node))
 
 
-def _own_functions(body: list[ast.stmt]) -> list[Collected]:
+def _own_functions(body: list[ast.stmt]) -> list[FoundTest]:
     """Test functions of the program: named as tests, with checks, and callable by pytest."""
     entries = collected(body)
     if not entries:
@@ -218,7 +218,7 @@ def _own_functions(body: list[ast.stmt]) -> list[Collected]:
     return found
 
 
-def _required(entry: Collected) -> frozenset[str]:
+def _required(entry: FoundTest) -> frozenset[str]:
     arguments = entry.function.args
     named = [*arguments.posonlyargs, *arguments.args]
     required = named[: len(named) - len(arguments.defaults)]
@@ -238,7 +238,7 @@ def _test_part(body: list[ast.stmt]) -> list[ast.stmt]:
         if id(node) in roots or (isinstance(node, Definition) and is_fixture(node))
     ]
     asserts = set(map(id, own_asserts(body)))
-    names = {id(node): touched_names(node) for node in body}
+    names = {id(node): name_usage(node) for node in body}
     while True:
         used_inside = frozenset().union(*(names[id(node)].reads for node in inside))
         outside = [
@@ -278,17 +278,17 @@ def _functions(text: str, body: list[ast.stmt], entry: str) -> list[TestCase]:
 
 def _test_file(text: str, body: list[ast.stmt], entry: str) -> str:
     part = _test_part(body)
-    reads = touched_names(*part).reads
+    reads = name_usage(*part).reads
     shown = [
         *part,
         *(node for node in body if is_import(node) and (
-            is_future_import(node) or touched_names(node).binds & reads
+            is_future_import(node) or name_usage(node).binds & reads
         )),
     ]
-    own = touched_names(*shown).binds
+    own = name_usage(*shown).binds
     imported = sorted(
         reads & frozenset(
-            name for node in body if node not in shown for name in touched_names(node).binds
+            name for node in body if node not in shown for name in name_usage(node).binds
         ) - own
     )
     numbers = {line for node in shown for line in lines_of(node)}

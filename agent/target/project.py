@@ -19,14 +19,14 @@ from agent.core.pytest_settings import CONFIGURATIONS
 from agent.core.trees import nodes_or_empty
 from agent.target.errors import BadInput
 from agent.target.parsing import imports, statements_of
-from agent.target.source import text_beside
+from agent.target.source import read_support_file
 
 MAX_MODULES = 50
 MAX_DATA = 200
 MAX_BYTES = 1_000_000
-"""Of modules; the same limit applies to other files."""
+"""Total characters of the modules; the same limit applies to the other files."""
 MAX_DISTANCE = 3
-"""Levels between a module or its tests and their common folder, up to which it is the project."""
+"""Levels up to which the common folder of a module and its tests counts as the project."""
 MAX_VISITED = 2_000
 """Files of a folder that are considered."""
 _NO_SOURCES = frozenset({
@@ -46,7 +46,7 @@ class ProjectFiles:
     notices: tuple[str, ...] = ()
 
 
-def laid_out(
+def collect_project_files(
     module: Path | None, module_text: str, tests: Path | None = None, tests_text: str = "",
     within: Path | None = None,
 ) -> ProjectFiles:
@@ -60,35 +60,35 @@ def laid_out(
     tests = tests.absolute() if tests is not None else None
     top = _import_top(module, module_text, tests, tests_text) if module is not None else None
     project = _project(top, tests)
-    shelf = Shelf(project, top or project, within)
+    builder = LayoutBuilder(project, top or project, within)
     texts: dict[Path, str] = {}
     if tests is not None:
         texts = {tests: tests_text}
         if top is not None:
-            shelf.take(_configuration(tests.parent), to_top=True)
+            builder.take(_configuration(tests.parent), to_top=True)
         for folder in _between(project, tests.parent):
             for name in ("conftest.py", "__init__.py")[: 1 + (folder != project)]:
-                if (text := shelf.take(folder / name)) is not None:
+                if (text := builder.take(folder / name)) is not None:
                     texts[folder / name] = text
-        texts |= shelf.imported(_outside_packages(tests.parent), texts)
+        texts |= builder.imported(_nearest_non_package(tests.parent), texts)
         if project != top:
-            texts |= shelf.imported(project, texts)
-        shelf.mentioned(tests.parent, _below(tests.parent), texts.values())
-        shelf.mentioned(project, _within(project), texts.values())
+            texts |= builder.imported(project, texts)
+        builder.mentioned(tests.parent, _below(tests.parent), texts.values())
+        builder.mentioned(project, _within(project), texts.values())
     if module is not None and top is not None:
-        own = shelf.imported(top, {module: module_text} | texts)
+        own = builder.imported(top, {module: module_text} | texts)
         read = (module_text, *own.values())
         for folder in dict.fromkeys((module.parent, top)):
-            shelf.mentioned(folder, _opened(folder, read), read)
+            builder.mentioned(folder, _named_data_files(folder, read), read)
     return ProjectFiles(
-        entry=shelf.place(module) if module is not None else "",
-        tests=shelf.place(tests) if tests is not None else "",
-        support=tuple(file for path, file in shelf.files.items() if path not in (module, tests)),
-        notices=tuple(dict.fromkeys(shelf.notices)),
+        entry=builder.place(module) if module is not None else "",
+        tests=builder.place(tests) if tests is not None else "",
+        support=tuple(file for path, file in builder.files.items() if path not in (module, tests)),
+        notices=tuple(dict.fromkeys(builder.notices)),
     )
 
 
-class Shelf:
+class LayoutBuilder:
     """The collected files by their path on disk, with their path in the layout."""
 
     def __init__(self, project: Path, top: Path, within: Path | None = None) -> None:
@@ -106,17 +106,17 @@ class Shelf:
 
     def take(self, path: Path | None, *, to_top: bool = False) -> str | None:
         """Adds a file at its path or at the root; returns its text, or `None` if it is missing."""
-        if path is None or not path.is_file() or self._leads_out(path):
+        if path is None or not path.is_file() or self._is_outside_folder(path):
             return None
         try:
-            text = text_beside(path)
+            text = read_support_file(path)
         except BadInput as error:
             self.notices.append(f"{path.name} was not included: {error}")
             return None
         self.files[path] = File(path=path.name if to_top else self.place(path), text=text)
         return text
 
-    def _leads_out(self, path: Path) -> bool:
+    def _is_outside_folder(self, path: Path) -> bool:
         """Whether a file is outside the allowed folder; adds a notice if so."""
         is_outside = self._within is not None and not Path(os.path.realpath(path)).is_relative_to(
             self._within
@@ -153,7 +153,7 @@ class Shelf:
         for path in paths:
             if path in self.files or not _is_named(path.relative_to(folder), words):
                 continue
-            if self._leads_out(path):
+            if self._is_outside_folder(path):
                 continue
             try:
                 text = path.read_bytes().decode("utf-8", "surrogateescape")
@@ -210,7 +210,7 @@ def _import_top(module: Path, text: str, tests: Path | None, tests_text: str) ->
     for length in range(len(parts) - 1, 1, -1):
         if ".".join(parts[-length:]) in names:
             return Path(*parts[:-length])
-    top = _outside_packages(module.parent)
+    top = _nearest_non_package(module.parent)
     package = module.relative_to(top).parts[0]
     if module.name == "__init__.py" or any(one.level for one in imports(*statements_of(text))):
         return top
@@ -230,7 +230,7 @@ def _project(top: Path | None, tests: Path | None) -> Path:
     if tests is None:
         assert top is not None
         return top
-    folder = _outside_packages(tests.parent)
+    folder = _nearest_non_package(tests.parent)
     if top is None:
         return folder
     if tests.is_relative_to(top):
@@ -240,7 +240,7 @@ def _project(top: Path | None, tests: Path | None) -> Path:
     return both if distance <= MAX_DISTANCE and both != Path(both.anchor) else folder
 
 
-def _outside_packages(folder: Path) -> Path:
+def _nearest_non_package(folder: Path) -> Path:
     """The nearest folder upwards that is not a package."""
     while (folder / "__init__.py").is_file() and folder.name.isidentifier():
         folder = folder.parent
@@ -286,7 +286,7 @@ def _within(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _opened(folder: Path, texts: Iterable[str]) -> Iterator[Path]:
+def _named_data_files(folder: Path, texts: Iterable[str]) -> Iterator[Path]:
     """Data files of the folder that are named by string literals of these texts."""
     names = {
         node.value for text in texts for node in nodes_or_empty(text)

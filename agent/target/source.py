@@ -115,7 +115,7 @@ def refuse_file_names(snippets: Sequence[str]) -> None:
 _COOKIE = re.compile(r"^([ \t\f]*#.*?coding[:=][ \t]*)([-\w.]+)", re.ASCII)
 
 
-def text_beside(path: Path) -> str:
+def read_support_file(path: Path) -> str:
     """The text of a supporting file for the sandbox; raises `BadInput`.
 
     The coding cookie of a Python file is changed to UTF-8. Other files keep their line ends and
@@ -130,10 +130,10 @@ def text_beside(path: Path) -> str:
     return "\n".join(lines)
 
 
-def files_with(path: Path) -> Iterator[File]:
-    """A supporting file by its name, or those of a folder below its name; raises `BadInput`."""
+def read_support_files(path: Path) -> Iterator[File]:
+    """Yields a file, or the text files of a folder under its name; raises `BadInput`."""
     if not path.is_dir():
-        yield File(path=path.name, text=text_beside(path))
+        yield File(path=path.name, text=read_support_file(path))
         return
     found = [
         one for one in sorted(path.rglob("*"))
@@ -146,7 +146,7 @@ def files_with(path: Path) -> Iterator[File]:
     for one in found:
         if one.suffix in _TEXT_SUFFIXES:
             place = path.resolve() / one.relative_to(path)
-            yield File(path=place.relative_to(top).as_posix(), text=text_beside(one))
+            yield File(path=place.relative_to(top).as_posix(), text=read_support_file(one))
 
 
 def _is_hidden(path: Path) -> bool:

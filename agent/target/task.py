@@ -22,11 +22,11 @@ from agent.target.discovery.pytest_files import (
     notices_of_file,
     tests_from_file,
 )
-from agent.target.discovery.snippets import Located, is_bare_check, located_tests
+from agent.target.discovery.snippets import LocatedTest, is_bare_check, located_tests
 from agent.target.discovery.words import tests_from_words
 from agent.target.environment import OURS, installed_modules, nearest_module, standard_modules
 from agent.target.errors import BadInput, NotFixable
-from agent.target.interpreter import find_interpreter, own_sites
+from agent.target.interpreter import find_interpreter, site_folders
 from agent.target.parsing import (
     TOO_DEEP,
     Definition,
@@ -37,18 +37,18 @@ from agent.target.parsing import (
     parsed,
     shortened,
     statements_of,
+    toplevel_names,
     unique,
-    visible_names,
     where,
 )
 from agent.target.program import line_of_end, tests_from_program
-from agent.target.project import laid_out, module_stem
+from agent.target.project import collect_project_files, module_stem
 from agent.target.source import (
     LARGEST,
     LARGEST_BYTES,
     SourceFile,
-    files_with,
     read_source,
+    read_support_files,
     refuse_file_names,
     refuse_without_code,
 )
@@ -182,7 +182,7 @@ def from_command_line(inputs: Inputs) -> PreparedTask:
     if inputs.tests_file is not None:
         test_source = read_source(inputs.tests_file)
     tests = snippet_texts(inputs.tests)
-    project = laid_out(
+    project = collect_project_files(
         source.path if source is not None else None, source.text if source is not None else "",
         inputs.tests_file, test_source.text if test_source is not None else "", inputs.within,
     )
@@ -190,7 +190,7 @@ def from_command_line(inputs: Inputs) -> PreparedTask:
         tests.append(TestText(test_source.text, test_source.name, project.tests))
     entry = project.entry or (source.name if source is not None else PASTED_FILENAME)
     support = {file.path: file for file in project.support} | {
-        file.path: file for path in inputs.with_files for file in files_with(path)
+        file.path: file for path in inputs.with_files for file in read_support_files(path)
     }
     support.pop(entry, None)
     (package_folders, note), stdin = _packages(inputs.python), inputs.stdin
@@ -220,7 +220,7 @@ def _unused_tests(inputs: Inputs, source: SourceFile | None) -> str:
 def _packages(python: str | None) -> tuple[tuple[str, ...], str]:
     """The package folders of a Python, by default the current one, and a notice if it differs."""
     if not python:
-        return own_sites(), ""
+        return site_folders(), ""
     found = find_interpreter(Path(), python)
     if found.version == OURS:
         return found.package_folders, ""
@@ -251,7 +251,7 @@ def from_page(
         raise BadInput(f"The input is larger than {LARGEST}. Submit only the part that fails.")
     submitted = Submission(
         code if code.strip() else None, words=words.strip(),
-        tests=(TestText(tests),) if tests.strip() else (), package_folders=own_sites(),
+        tests=(TestText(tests),) if tests.strip() else (), package_folders=site_folders(),
         deselect=tuple(deselect), doctests=doctests, stdin=stdin, argv=tuple(argv),
     )
     return task_of(replace(submitted, entry=_imported_as(submitted)))
@@ -267,7 +267,7 @@ def task_of(submitted: Submission) -> PreparedTask:
     try:
         return _prepared(submitted.with_plain_lines())
     except RecursionError:
-        # Some visitors recurse deeper than `MAX_LEVELS` allows for.
+        # Some visitors recurse deeper than `MAX_TREE_DEPTH` allows for.
         raise NotFixable("too_deep", f"The tests, or the program: {_UNREADABLE}") from None
 
 
@@ -300,7 +300,7 @@ def _imported_as(submitted: Submission) -> str:
     """The file name under which pasted tests import names of the program."""
     if submitted.code is None:
         return PASTED_FILENAME
-    names = visible_names(submitted.program)
+    names = toplevel_names(submitted.program)
     known = standard_modules() | installed_modules(submitted.package_folders)
     for test in submitted.tests:
         for one in imports(*statements_of(test.text)):
@@ -354,7 +354,7 @@ def _refuse_foreign(submitted: Submission) -> None:
     """Refuses tests that seem to import the program under another module name."""
     stem = submitted.stem
     known = submitted.support_modules | {stem, "solution"} | standard_modules()
-    names = visible_names(submitted.program)
+    names = toplevel_names(submitted.program)
     for test in submitted.tests:
         for one in imports(*filter(is_import, statements_of(test.text))):
             means_program = one.name in names or nearest_module(one.top, [stem])
@@ -373,15 +373,15 @@ def _gathered(submitted: Submission, notices: list[str]) -> tuple[TestCase, ...]
 
     Other tests that test nothing are left out with a notice; submitted ones raise `NotFixable`.
     """
-    given = [one for test in submitted.tests for one in _of_text(test, submitted, notices)]
+    given = [one for test in submitted.tests for one in _text_tests(test, submitted, notices)]
     if submitted.tests and not given:
         raise NotFixable(
             "invalid_tests",
             "The tests contain no code. Write an assert, such as: assert f(2) == 4",
         )
-    names = None if submitted.code is None else visible_names(submitted.program)
+    names = None if submitted.code is None else toplevel_names(submitted.program)
     every = _distinct([
-        *given, *_of_program(submitted, files=any(
+        *given, *_program_tests(submitted, files=any(
             isinstance(one, Script) and one.node for _, one in given
         )),
         *((None, test) for test in tests_from_words(submitted.words, names)),
@@ -399,7 +399,7 @@ def _gathered(submitted: Submission, notices: list[str]) -> tuple[TestCase, ...]
     return _selected(tests, submitted.deselect)
 
 
-def _of_text(test: TestText, submitted: Submission, notices: list[str]) -> Sequence[Located]:
+def _text_tests(test: TestText, submitted: Submission, notices: list[str]) -> Sequence[LocatedTest]:
     """The tests of a submitted text: an interpreter session, a pytest file or a snippet."""
     try:
         body = parsed(test.text).body
@@ -436,8 +436,8 @@ def _checks_at_top(body: Sequence[ast.stmt]) -> bool:
     )
 
 
-def _of_program(submitted: Submission, *, files: bool) -> list[Located]:
-    """Tests in the program; with test `files` its asserts are only part of its import."""
+def _program_tests(submitted: Submission, *, files: bool) -> list[LocatedTest]:
+    """Tests in the program; with test `files` its asserts are left out, as an import runs them."""
     own = tests_from_program(submitted.program, submitted.entry)
     return [
         *((line, test) for line, test in own if not files or line is None),
@@ -445,11 +445,11 @@ def _of_program(submitted: Submission, *, files: bool) -> list[Located]:
     ]
 
 
-def _distinct(tests: Iterable[Located]) -> list[Located]:
+def _distinct(tests: Iterable[LocatedTest]) -> list[LocatedTest]:
     """The tests without duplicates, each with a unique name."""
     taken: dict[str, int] = {}
     known: set[tuple[str, str]] = set()
-    distinct: list[Located] = []
+    distinct: list[LocatedTest] = []
     for line, test in tests:
         key = (test.code, test.node if isinstance(test, Script) else "")
         if key not in known:

@@ -15,7 +15,7 @@ from typing import Self
 
 from agent.core.loops import blocking
 from agent.core.settings import Settings
-from agent.target.interpreter import own_sites
+from agent.target.interpreter import site_folders
 from agent.tools.python_run import CodeResult, run_python
 from sandbox import Limits, Sandbox, open_sandbox
 
@@ -73,7 +73,7 @@ class CodeSandbox:
         """
         if self._closed:
             raise RuntimeError("this sandbox is closed; create a new one")
-        folders = await asyncio.to_thread(own_sites)
+        folders = await asyncio.to_thread(site_folders)
         return await run_python(
             ["-c", code], {}, self._sandbox, self._limits, stdin=stdin, package_folders=folders,
             blocked=self._blocked,

@@ -1,6 +1,6 @@
 """Debugger tools: run snippets, trace calls, inspect functions and tests, compare iterations.
 
-They work on the current program and see only what the caller puts into the `Scene`, never a
+They work on the current program and see only what the caller puts into the `DebugScope`, never a
 held-out test. Programs run in the jail.
 """
 
@@ -33,7 +33,7 @@ Name = Annotated[str, Field(max_length=200)]
 
 
 @dataclass(frozen=True)
-class Scene:
+class DebugScope:
     task: Task
     """Its `support` holds the only other readable files."""
     solution: Solution
@@ -52,7 +52,7 @@ class DebuggerTools:
     Methods raise `ToolError` for impossible requests and `SandboxError` where the jail is broken.
     """
 
-    def __init__(self, scene: Scene, sandbox: Sandbox, snippet_s: float = SNIPPET_S) -> None:
+    def __init__(self, scene: DebugScope, sandbox: Sandbox, snippet_s: float = SNIPPET_S) -> None:
         self._scene = scene
         self._snippet_s = snippet_s
         self._sandbox = sandbox
@@ -94,11 +94,11 @@ class DebuggerTools:
             self._scene.solution.entry,
         ))
         # A call that returns is made to fail: the tracer reports values of failures only.
-        code = f"given = {call}\nraise RuntimeError({GIVES!r} + repr(given)[:500])"
+        code = f"given = {call}\nraise RuntimeError({PREFIX!r} + repr(given)[:500])"
         test = Script(name="trace", origin="adversarial", code=code)
         traced = await trace(solution, (test,), task, self._sandbox, hanging={0})
         (run,) = traced.tests
-        gives = run.message.removeprefix(GIVES) if run.message.startswith(GIVES) else ""
+        gives = run.message.removeprefix(PREFIX) if run.message.startswith(PREFIX) else ""
         ended = f"{run.exception}: {run.message}".strip(": ")
         lines = [*_steps(traced.snapshots, solution.text)]
         if len(lines) > MAX_STEPS:
@@ -183,14 +183,14 @@ class DebuggerTools:
     def _functions(self) -> Iterator[tuple[File, str, Function]]:
         """Each function with its file and its name, qualified by its class."""
         for file, tree in self._trees():
-            checked_path = {
+            qualified_names = {
                 id(one): f"{node.name}.{one.name}"
                 for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
                 for one in node.body if isinstance(one, Function)
             }
             for node in ast.walk(tree):
                 if isinstance(node, Function):
-                    yield file, checked_path.get(id(node), node.name), node
+                    yield file, qualified_names.get(id(node), node.name), node
 
     def _callers(self, name: str) -> Iterator[str]:
         found = [
@@ -206,7 +206,7 @@ class DebuggerTools:
         return ((file, parse_or_empty(file.text)) for file in self._scene.solution.files)
 
 
-GIVES = "the call gives "
+PREFIX = "the call gives "
 
 
 def _steps(moments: Sequence[Snapshot], text: str) -> Iterator[str]:

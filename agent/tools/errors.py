@@ -1,7 +1,7 @@
 """Errors of tools.
 
     ToolError     a tool cannot do what was asked; reported to the caller, who may try again
-      NoPython    a command line that does not run Python
+      NotPython    a command line that does not run Python
       BadPath     a path outside of the workspace, or an invalid one
 """
 
@@ -12,8 +12,8 @@ class ToolError(Exception):
     """A request cannot be fulfilled; the message says why and what to do instead."""
 
 
-class NoPython(ToolError):
-    """A command that the jail cannot run; `why` omits which tools to use instead."""
+class NotPython(ToolError):
+    """A command that the jail cannot run. `why` is the reason without the alternatives."""
 
     def __init__(self, why: str, instead: str) -> None:
         super().__init__(f"{why}; {instead}")

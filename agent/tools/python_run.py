@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from agent.core.domain import Solution, Task
 from agent.target.repository.tree import MAX_FILE_BYTES
-from agent.tools.errors import NoPython, ToolError
+from agent.tools.errors import NotPython, ToolError
 from agent.verify import jail_modules
 from agent.verify.subject import Subject
 from sandbox import Job, Json, Limits, Outcome, Sandbox
@@ -21,7 +21,7 @@ _PYTEST = ("pytest", "py.test")
 _IGNORED = frozenset({"-u", "-B", "-s", "-I", "-E"})
 """Options without effect here: output is unbuffered, and the user's environment is not read."""
 _VERSION = ["-c", "import platform; print('Python', platform.python_version())"]
-INSTEAD = (
+HINT = (
     "use file_list, file_read, file_write, edit_file, search or execute_code, or a `python …` "
     "command"
 )
@@ -96,7 +96,7 @@ def _result(outcome: Outcome, keep: bool) -> CodeResult:
     changed = changes.get("changed")
     return CodeResult(
         stdout=outcome.stdout, stderr=outcome.stderr, exit_code=_exit_code(outcome),
-        # Several threads use up their processor time before the clock has run.
+        # Several threads together reach the processor-time limit before the wall-time limit.
         timed_out=outcome.ended == "timeout" or outcome.signal == "SIGXCPU",
         error=_error(outcome, messages),
         blocked=tuple(dict.fromkeys(str(one["blocked"]) for one in messages if "blocked" in one)),
@@ -146,14 +146,14 @@ def python_arguments(command: str) -> list[str]:
         raise ToolError(f"the command cannot be read: {error}") from error
     for word in rest:
         if word and not word.strip("();<>|&"):
-            raise NoPython(f"there is no shell in the jail, so `{word}` has no meaning", INSTEAD)
+            raise NotPython(f"there is no shell in the jail, so `{word}` has no meaning", HINT)
     name = program.rpartition("/")[2]
     if name in _PYTEST:
         return ["-m", "pytest", *rest]
     if not _PYTHON.fullmatch(name):
-        raise NoPython(
+        raise NotPython(
             f"there is no shell and no program except Python in the jail, so `{program}` cannot be "
-            "run", INSTEAD,
+            "run", HINT,
         )
     while rest and rest[0] in _IGNORED:
         rest = rest[1:]

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar, assert_never, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from agent.core.loops import outside_any_loop
+from agent.core.loops import run_coroutine
 from agent.tools.errors import ToolError
 from sandbox import Json, SandboxError
 
@@ -95,7 +95,7 @@ class ToolRegistry:
         """Why a call is invalid; empty where it is valid."""
         if (tool := self._tools.get(name)) is None:
             return f"there is no tool {name!r}; there are {', '.join(self._tools) or 'none'}"
-        wrong = _wrong(tool, arguments)
+        wrong = _argument_errors(tool, arguments)
         return f"{name}: {wrong}" if wrong else ""
 
     async def call(self, name: str, arguments: Mapping[str, Any] | None = None) -> ToolResult:
@@ -112,7 +112,7 @@ class ToolRegistry:
             async with asyncio.timeout(self._timeout_s) as clock:
                 checked = tool.arguments.model_validate(given)
                 values = {one: getattr(checked, one) for one in tool.arguments.model_fields}
-                found = await _awaited(tool.function, values)
+                found = await _call_function(tool.function, values)
             return ToolResult(True, bounded(found, self._most_bytes))
         except SandboxError:
             raise
@@ -125,7 +125,7 @@ class ToolRegistry:
 
     def execute(self, name: str, /, **arguments: Any) -> ToolResult:
         """The blocking variant of `call`."""
-        return outside_any_loop(self.call(name, arguments))
+        return run_coroutine(self.call(name, arguments))
 
     def _failed(self, name: str, reason: str) -> ToolResult:
         return ToolResult(False, error=str(bounded(f"{name}: {reason}", self._most_bytes)))
@@ -198,7 +198,7 @@ def _untitled(schema: Any) -> Any:
     return [*map(_untitled, schema)] if isinstance(schema, list) else schema
 
 
-def _wrong(tool: _Tool, given: object) -> str:
+def _argument_errors(tool: _Tool, given: object) -> str:
     """Why the arguments are invalid; empty where they are valid."""
     from jsonschema import Draft202012Validator  # slow to import; unused in runs without a model
 
@@ -216,7 +216,7 @@ def _wrong(tool: _Tool, given: object) -> str:
     return f"{'; '.join(errors[:5])}. It takes {takes}." if errors else ""
 
 
-async def _awaited(function: Callable[..., Any], values: dict[str, Any]) -> object:
+async def _call_function(function: Callable[..., Any], values: dict[str, Any]) -> object:
     if inspect.iscoroutinefunction(function):
         return await function(**values)
     loop = asyncio.get_running_loop()
@@ -249,7 +249,7 @@ async def _awaited(function: Callable[..., Any], values: dict[str, Any]) -> obje
 
 
 def bounded(value: object, most_bytes: int) -> Json:
-    """A JSON value cut to at most so many bytes, long strings in the middle.
+    """A JSON value cut to at most so many bytes; long strings are cut in the middle.
 
     Raises `TypeError` or `ValueError` for a value that JSON cannot represent.
     """

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from agent.core.domain import EXCLUDED, Project
+from agent.core.domain import NEUTRAL_STATUSES, Project
 from agent.tools.code_sandbox import configured_sandbox
 from agent.tools.errors import ToolError
 from agent.tools.python_run import python_arguments, run_python
@@ -180,7 +180,7 @@ class WorkspaceTools:
         return {
             "green": bool(counts["passed"]) and not failing and not run.problems,
             "passed": counts["passed"], "failed": len(failing),
-            "excluded": sum(counts[one] for one in EXCLUDED), "exit_code": run.exit_code,
+            "excluded": sum(counts[one] for one in NEUTRAL_STATUSES), "exit_code": run.exit_code,
             "failures": failing, "problems": [*run.problems],
         }
 
@@ -203,13 +203,13 @@ class WorkspaceTools:
             arguments, self.workspace.files, self._sandbox, limits, processes=True, keep=True,
             package_folders=self.workspace.package_folders, roots=self.workspace.import_roots,
         )
-        made = self.workspace.take_over(result.changed, result.removed, result.left_out)
+        applied_changes = self.workspace.take_over(result.changed, result.removed, result.left_out)
         if not result.changes_known:
-            made["notes"].append("its file changes are unknown and were discarded")
+            applied_changes["notes"].append("its file changes are unknown and were discarded")
         return {
             "exit_code": result.exit_code, "stdout": escape_surrogates(result.stdout),
             "stderr": escape_surrogates(result.stderr), "timed_out": result.timed_out,
-            "error": result.error, **{name: [*texts] for name, texts in made.items()},
+            "error": result.error, **{name: [*texts] for name, texts in applied_changes.items()},
         }
 
 

@@ -1,7 +1,7 @@
 """A private copy of a folder's files, on which tools work.
 
-The copy is held in memory and written into the jail of each command, so no folder is shared with a
-command and no links or races matter. The user's folder is read once, and never changed.
+The copy is held in memory and written into the jail of each command. Commands share no folder with
+the user, so links and races cannot do harm. The user's folder is read once, and never changed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Workspace:
         self._bytes = 0
         for path, text in (files or {}).items():
             self.write(path, text)
-        self._first = dict(self._files)
+        self._initial = dict(self._files)
 
     @classmethod
     def copy_of(cls, folder: str | Path, python: str = "") -> Workspace:
@@ -84,16 +84,16 @@ class Workspace:
     def diff(self) -> str:
         """The changes since the copy was made, as a patch for `git apply`."""
         return "".join(
-            _patch(path, self._first.get(path), self._files.get(path)) for path in self.changed
+            _patch(path, self._initial.get(path), self._files.get(path)) for path in self.changed
         )
 
     @property
     def changed(self) -> Mapping[str, tuple[str, str]]:
         """The changed files: each path with its text before and now, empty where missing."""
         return {
-            path: (self._first.get(path, ""), self._files.get(path, ""))
-            for path in sorted(self._first.keys() | self._files.keys())
-            if self._first.get(path) != self._files.get(path)
+            path: (self._initial.get(path, ""), self._files.get(path, ""))
+            for path in sorted(self._initial.keys() | self._files.keys())
+            if self._initial.get(path) != self._files.get(path)
         }
 
     def read(self, path: str) -> str:

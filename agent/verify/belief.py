@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, get_args
 
-from agent.core.domain import EXCLUDED, Integrity, Status, TestCase, Verdict
+from agent.core.domain import NEUTRAL_STATUSES, Integrity, Status, TestCase, Verdict
 from agent.core.trees import parse
 from agent.verify.tamper_indicators import message_of
 
-SHOWN = 2_000
+MAX_SHOWN_CHARS = 2_000
 CONTRADICTS = (
     "it behaves differently under test: without pytest and the test, the same calls give other "
     "results"
@@ -49,7 +49,7 @@ class RunEvidence:
     vacuous: bool = False
     text_indicator: str = ""
     """A tamper indicator in the program's text that lowers a pass to `in-process`."""
-    reaching: str = ""
+    access_message: str = ""
     """Code in the program that could reach into its tests; an in-process pass is not believed."""
 
 
@@ -75,7 +75,7 @@ _STATEFUL_MODULES = sys.stdlib_module_names - STATELESS
 
 
 @lru_cache(maxsize=1024)
-def keeps_to_calls(code: str, modules: frozenset[str]) -> bool:
+def only_calls_program(code: str, modules: frozenset[str]) -> bool:
     """Whether a test only calls the program (`modules`), and shares no other state with it."""
     try:
         tree = parse(code)
@@ -115,16 +115,16 @@ def verdict(test: TestCase, name: str, evidence: RunEvidence) -> Verdict:
         doubt = _doubt(evidence)
         if not doubt:
             integrity, reason = _integrity(evidence)
-        if integrity == "in-process" and evidence.reaching:
-            doubt, integrity, reason = evidence.reaching, None, ""
-    elif _status(row) in EXCLUDED:
+        if integrity == "in-process" and evidence.access_message:
+            doubt, integrity, reason = evidence.access_message, None, ""
+    elif _status(row) in NEUTRAL_STATUSES:
         doubt = _joined(evidence.indicators)
     wall_s = row.get("wall_s")
     return Verdict(
         name=name, test=test.name, origin=test.origin, status=_status(row), integrity=integrity,
         reason=reason, disbelieved=doubt, vacuous=evidence.vacuous and integrity is not None,
-        call=text_in(row, "call"), expected=text_in(row, "expected"), got=text_in(row, "got"),
-        message=f"not believed: {doubt}" if doubt else text_in(row, "message"),
+        call=get_text(row, "call"), expected=get_text(row, "expected"), got=get_text(row, "got"),
+        message=f"not believed: {doubt}" if doubt else get_text(row, "message"),
         type_differs=row.get("type_differs") is True,
         wall_s=float(wall_s) if isinstance(wall_s, int | float) else 0.0,
     )
@@ -140,11 +140,11 @@ def _doubt(evidence: RunEvidence) -> str:
     is_unchecked = unchecked(evidence.plain) and not evidence.vacuous
     indicators = [*evidence.indicators, *([message_of("no-check")] if is_unchecked else ())]
     against = f"{CONTRADICTS}: {evidence.contradicted}" if evidence.contradicted else ""
-    return _joined(indicators) or against[:SHOWN]
+    return _joined(indicators) or against[:MAX_SHOWN_CHARS]
 
 
 def _joined(indicators: Sequence[str]) -> str:
-    return "; ".join(dict.fromkeys(indicators))[:SHOWN]
+    return "; ".join(dict.fromkeys(indicators))[:MAX_SHOWN_CHARS]
 
 
 def _integrity(evidence: RunEvidence) -> tuple[Integrity, str]:
@@ -157,7 +157,7 @@ def _status(row: Row) -> Status:
     return row["status"] if row.get("status") in get_args(Status) else "error"
 
 
-def text_in(row: Row, key: str) -> str:
+def get_text(row: Row, key: str) -> str:
     """The capped text under this key of a message; empty where it has none."""
     value = row.get(key)
-    return value[:SHOWN] if isinstance(value, str) else ""
+    return value[:MAX_SHOWN_CHARS] if isinstance(value, str) else ""

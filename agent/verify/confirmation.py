@@ -22,7 +22,7 @@ from agent.verify.subject import Seeds
 from agent.verify.tamper_indicators import message_of
 
 _RANDOM = random.SystemRandom()
-OTHER_HASHES = tuple(_RANDOM.sample(range(1, 1 << 32), 4))
+HASH_SEEDS = tuple(_RANDOM.sample(range(1, 1 << 32), 4))
 """Additional hash seeds: one for the other environment, the rest for further runs. Each needs its
 own fork server."""
 RANDOM_SEEDS = 1 << 31
@@ -41,20 +41,20 @@ async def confirm(
     run revokes nothing, since a busy machine can cause it.
     """
     passing = {verdict.test for verdict in report.verdicts if verdict.passed}
-    fresh = [
+    unconfirmed = [
         test for test in tests
         if test.name in passing and test.origin in TRUSTED_ORIGINS
         and (solution.id, test.name) not in confirmed
     ]
-    if not fresh or not report.passed:
+    if not unconfirmed or not report.passed:
         return report
     # All tests of a file run again, in order, since they may depend on each other.
-    files = {test.code for test in fresh if isinstance(test, Script) and test.node}
-    repeated = [test for test in tests if test in fresh or test.code in files]
-    runs: list[tuple[int, RunVariation]] = [(OTHER_HASHES[0], "user machine")]
+    files = {test.code for test in unconfirmed if isinstance(test, Script) and test.node}
+    repeated = [test for test in tests if test in unconfirmed or test.code in files]
+    runs: list[tuple[int, RunVariation]] = [(HASH_SEEDS[0], "user machine")]
     texts = dict.fromkeys((*(file.text for file in solution.files), *(test.code for test in tests)))
     if any(uses_hashes(text) or "random" in text for text in texts):
-        runs += [(seed, "") for seed in OTHER_HASHES[1:]]
+        runs += [(seed, "") for seed in HASH_SEEDS[1:]]
     reports = await asyncio.gather(*(
         run_again(repeated, Seeds(seed, _RANDOM.randrange(RANDOM_SEEDS)), environment)
         for seed, environment in runs
@@ -68,7 +68,7 @@ async def confirm(
             name: _tampered(one) if name in again else _flaky(one)
             for name, one in user_machine.items()
         } | revoked
-    confirmed.update((solution.id, test.name) for test in fresh)
+    confirmed.update((solution.id, test.name) for test in unconfirmed)
     return report.model_copy(update={"verdicts": tuple(
         one.model_copy(update=revoked[one.name]) if one.passed and one.name in revoked else one
         for one in report.verdicts

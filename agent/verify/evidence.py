@@ -1,8 +1,8 @@
 """Gathers the evidence about a group of tests: outcomes, and whether passes can be believed.
 
 `plain_run` gives the outcome of each test. The plain calls of passing tests are repeated in a
-process without tests (`repeated`). Other passing tests run again with wrong answers, and
-double-checked: each check also evaluated with another expectation.
+process without tests (`repeated`). Other passing tests run again with wrong answers, and in a
+double-checked run, where each check is also evaluated with another expected value.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agent.core.domain import EXCLUDED
+from agent.core.domain import NEUTRAL_STATUSES
 from agent.verify import belief
 from agent.verify.belief import RunEvidence
-from agent.verify.examples.repeated import asks_only_calls, repeat_calls
+from agent.verify.examples.repeated import checks_only_plain_calls, repeat_calls
 from agent.verify.groups import Group
 from agent.verify.plain.canary import RunVariation
 from agent.verify.plain.double_check import double_check
@@ -36,12 +36,12 @@ Row = Mapping[str, Any]
 
 
 async def gather_evidence(
-    group: Group, verify_passes: bool, variation: RunVariation = "", ask_twice: bool = True
+    group: Group, verify_passes: bool, variation: RunVariation = "", recheck: bool = True
 ) -> tuple[PlainRun, dict[str, RunEvidence]]:
     """Makes the plain run and gathers the evidence about each test.
 
     Without `verify_passes` only the plain run is made, possibly with a `variation`; without
-    `ask_twice` no check is double-checked.
+    `recheck` no check is double-checked.
     """
     if not verify_passes:
         plain = PlainRun()
@@ -53,19 +53,19 @@ async def gather_evidence(
             )
             for key, row in plain.rows.items()
         }
-    return await _Gathering(group, ask_twice).gather_evidence()
+    return await _EvidenceGatherer(group, recheck).gather_evidence()
 
 
-class _Gathering:
-    def __init__(self, group: Group, ask_twice: bool) -> None:
+class _EvidenceGatherer:
+    def __init__(self, group: Group, recheck: bool) -> None:
         self._group = group
-        self._ask_twice = ask_twice
+        self._ask_twice = recheck
         self._plain = PlainRun()
         self._wrong_answers = PlainRun()
 
     async def gather_evidence(self) -> tuple[PlainRun, dict[str, RunEvidence]]:
         decides = any(map(self._group.has_weight, self._group.remaining((), ())))
-        if not decides or asks_only_calls(self._group):
+        if not decides or checks_only_plain_calls(self._group):
             await run_tests(self._group, self._plain)
         else:
             wall_s = min(self._group.subject.wall_s, WRONG_ANSWERS_S)
@@ -93,7 +93,7 @@ class _Gathering:
         rows = dict(self._plain.rows)
         passing = [key for key, row in rows.items() if belief.passes(row)]
         isolated, against = await repeat_calls(self._group, passing, rows.keys() - {*passing})
-        for run in [await self._again([], "") for _ in range(PLAIN_RUNS - 1 if against else 0)]:
+        for run in [await self._rerun([], "") for _ in range(PLAIN_RUNS - 1 if against else 0)]:
             for key in against:
                 if not belief.passes(run.rows.get(key, {})):
                     rows[key] = _flaky(run.rows.get(key, {}))
@@ -117,7 +117,7 @@ class _Gathering:
         """The tests that pass on all wrong answers; adds `indicators` of the other runs."""
         unreplaced = [key for key in keys if not self._has_wrong_answers_run(key)]
         false, unequal, doubts = await asyncio.gather(
-            self._again(unreplaced, "wrong false"), self._with_unequal_object(keys),
+            self._rerun(unreplaced, "wrong false"), self._with_unequal_object(keys),
             double_check(self._group, self._all_passing() if self._ask_twice else ()),
         )
         for key in keys:
@@ -130,14 +130,14 @@ class _Gathering:
         ]
         more: tuple[RunVariation, ...] = ("wrong true", "wrong idle")
         for variation in more:
-            run = await self._again(vacuous, variation)
+            run = await self._rerun(vacuous, variation)
             vacuous = [key for key in vacuous if belief.passes(run.rows.get(key, {}))]
         return frozenset(vacuous)
 
     def _all_passing(self) -> list[str]:
         """The passing tests; none where one fails, since others may depend on it."""
         rows = self._plain.rows
-        fails = any(row.get("status") not in ("passed", *EXCLUDED) for row in rows.values())
+        fails = any(row.get("status") not in ("passed", *NEUTRAL_STATUSES) for row in rows.values())
         return [] if fails else [key for key, row in rows.items() if belief.passes(row)]
 
     def _has_wrong_answers_run(self, key: str) -> bool:
@@ -152,9 +152,9 @@ class _Gathering:
     async def _with_unequal_object(self, keys: Sequence[str]) -> PlainRun:
         """A run with an unequal object; an empty one where no object can be equal to anything."""
         texts = "".join(self._group.subject.files.values())
-        return await self._again(keys if may_equal_anything(texts) else None, "unequal")
+        return await self._rerun(keys if may_equal_anything(texts) else None, "unequal")
 
-    async def _again(self, keys: Collection[str] | None, variation: RunVariation) -> PlainRun:
+    async def _rerun(self, keys: Collection[str] | None, variation: RunVariation) -> PlainRun:
         """Makes the plain run again, of all tests unchanged, or of these with a canary.
 
         The deadline then follows the plain run, since wrong answers often cause endless loops.

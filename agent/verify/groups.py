@@ -27,10 +27,10 @@ class Group:
     def path(self) -> str:
         return self.subject.test_path([*self.tests])
 
-    def keeps_to_calls(self, key: str) -> bool:
+    def only_calls_program(self, key: str) -> bool:
         """Whether a test only calls the program, and shares no other state with it."""
         code = self.tests[int(key)].code if self.code is None else self.code
-        return belief.keeps_to_calls(code, self.subject.all_modules)
+        return belief.only_calls_program(code, self.subject.all_modules)
 
     def reads_output(self, key: str) -> bool:
         """Whether a test is a snippet that reads what the program prints."""
@@ -41,8 +41,8 @@ class Group:
         return self.code is not None or WEIGHTS[self.tests[int(key)].origin] > 0
 
     def remaining(self, keys: Sequence[str], done: Collection[str]) -> dict[str, TestCase]:
-        """The tests of these keys, or all, that are not done; always all tests of a file, whose
-        nodes are unknown before collection."""
+        """The tests that must still run: those of `keys`, or all, without `done`. For a file, all
+        its tests are returned, since its nodes are unknown before collection."""
         return {
             key: test for key, test in ((str(n), test) for n, test in enumerate(self.tests))
             if self.code is not None or (key not in done and (not keys or key in keys))

@@ -21,10 +21,10 @@ async def jail_status(sandbox: Sandbox, task: Task | None = None) -> JailStatus:
         project = task.project
         package_folders = (*package_folders, *project.readable)
         job = jail_modules.base_suite_job(package_folders, project.python, project.loopback)
-    return jail_of(await sandbox.isolation(job), sandbox.name)
+    return jail_status_of(await sandbox.isolation(job), sandbox.name)
 
 
-def jail_of(isolation: Isolation, backend: str) -> JailStatus:
+def jail_status_of(isolation: Isolation, backend: str) -> JailStatus:
     """The measured isolation, as events and interfaces show it."""
     measured = ", confirmed by tests" if isolation.level in get_args(JailLevel) else ""
     missing = "".join(

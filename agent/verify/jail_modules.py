@@ -51,7 +51,7 @@ _OURS = re.compile(rf"\bfrom {re.escape(_AGENT)}\.([\w.]+) import")
 
 
 def without_jail_paths(text: str) -> str:
-    """A text with the program's files named by the user's paths, without the jail prefix."""
+    """Removes the jail's folder from the paths in a text, so that they are the user's paths."""
     return _JAIL_FOLDER.sub("", text)
 
 
@@ -62,17 +62,17 @@ def program(name: str) -> str:
 
 @cache
 def modules(with_pytest: bool = False) -> Mapping[str, str]:
-    """The modules that go into every jail but a project's."""
-    return _shipped((*_PROGRAMS, *(_WITH_PYTEST if with_pytest else ())))
+    """The modules for all jails except those of a project's suite."""
+    return _bundled_sources((*_PROGRAMS, *(_WITH_PYTEST if with_pytest else ())))
 
 
 @cache
 def project_modules() -> Mapping[str, str]:
     """The modules that go into the jails of a project's suite."""
-    return _shipped(_OF_PROJECTS)
+    return _bundled_sources(_OF_PROJECTS)
 
 
-def _shipped(programs: Iterable[str]) -> Mapping[str, str]:
+def _bundled_sources(programs: Iterable[str]) -> Mapping[str, str]:
     """Programs and their imports, in the package `_judge`.
 
     Under the name `agent` they would hide a user's module of that name.
@@ -112,16 +112,16 @@ def needs_packages(test: TestCase, program_modules: Collection[str] = ()) -> boo
 
 def imports_packages(code: str, program_modules: Collection[str] = ()) -> bool:
     """Whether a text imports modules outside of Python and of the program."""
-    return not _roots(code) <= {*program_modules}
+    return not _third_party_roots(code) <= {*program_modules}
 
 
 def preloads(texts: Iterable[str]) -> tuple[str, ...]:
     """The large packages that the texts import, for a backend to preload."""
-    imported = frozenset[str]().union(*map(_roots, texts))
+    imported = frozenset[str]().union(*map(_third_party_roots, texts))
     return tuple(name for name in PRELOADABLE if name in imported)
 
 
-def _roots(code: str) -> frozenset[str]:
+def _third_party_roots(code: str) -> frozenset[str]:
     return imported(code) - sys.stdlib_module_names - {""}
 
 
@@ -164,10 +164,10 @@ async def bundle(
     if (await sandbox.isolation(job)).level == "L2":
         texts = await asyncio.to_thread(pytest_in_memory)
         return Bundle({**texts, **modules(with_pytest=True)}, package_folders, opens_files=False)
-    return beside_pytest(package_folders)
+    return pytest_bundle(package_folders)
 
 
-def beside_pytest(package_folders: tuple[str, ...]) -> Bundle:
+def pytest_bundle(package_folders: tuple[str, ...]) -> Bundle:
     """The bundle with pytest where files can be opened.
 
     The user's own pytest is preferred: our folder of packages would add all its plugins.

@@ -37,7 +37,7 @@ from agent.verify.plain.plain_run import PlainRun
 from agent.verify.plain.wrong_file import wrong_file
 from agent.verify.project.suite_judge import project_report
 from agent.verify.rewriting.masking import mask
-from agent.verify.script_run import ending_of
+from agent.verify.script_run import run_script
 from agent.verify.subject import FIRST_SEEDS, Seeds, Subject
 from agent.verify.tamper_indicators import reaching_code, text_indicator
 from sandbox.sandbox import Sandbox
@@ -52,7 +52,7 @@ NO_FILES = (
 async def check(
     solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox, *,
     run_program: bool | None = None, wall_s: float = 5.0, seeds: Seeds = FIRST_SEEDS,
-    first_failure: bool = False, verify_passes: bool = True, ask_twice: bool = True,
+    fail_fast: bool = False, verify_passes: bool = True, recheck: bool = True,
     confirmed: set[tuple[str, str]] | None = None, until: float = math.inf,
 ) -> Report:
     """Judges a solution: one verdict per test, or per pytest node.
@@ -63,10 +63,10 @@ async def check(
         run_program: Whether the program is also run as a script; by default where a test reads its
             output, or no vetoing test judges it.
         wall_s: Deadline of each test, in seconds.
-        first_failure: Whether to stop after the first failure, leaving tests without a verdict.
+        fail_fast: Whether to stop after the first failure, leaving tests without a verdict.
         verify_passes: Whether passes are verified beyond the plain run: not for mutants. A program
             that passes everything is confirmed under other seeds and in another environment.
-        ask_twice: Whether tests of files run again with other expectations.
+        recheck: Whether tests of files run again with other expectations.
         confirmed: Confirmed passes of earlier calls, by solution and test: they are not confirmed
             again, and new ones are added.
         until: In a project, when the judgement must end, on the monotonic clock.
@@ -81,56 +81,56 @@ async def check(
     await in_thread(mask, solution.text)
 
     async def judge(
-        tests: Sequence[TestCase], bench: _Bench, run_program: bool = run_program
+        tests: Sequence[TestCase], runner: _Runner, run_program: bool = run_program
     ) -> Report:
         ending: Ending | None = None
         if any(isinstance(test, Script) and test.uses_output for test in tests):
-            ending, output = await ending_of(bench.subject)
-            verdicts = await bench.verdicts(tests, output)
+            ending, output = await run_script(runner.subject)
+            verdicts = await runner.verdicts(tests, output)
         elif run_program:
-            ending, verdicts = await _both(bench, tests)
+            ending, verdicts = await _run_both(runner, tests)
         else:
-            verdicts = await bench.verdicts(tests, "")
+            verdicts = await runner.verdicts(tests, "")
         if ending is not None:
             message = jail_modules.without_jail_paths(ending.message)
             ending = ending.model_copy(update={"message": message})
         return Report(
             solution=solution.id, verdicts=_unique(verdicts), ending=ending,
-            wrong_file=next(iter(bench.wrong_file), ""),
+            wrong_file=next(iter(runner.wrong_file), ""),
         )
 
     async def run_again(tests: Sequence[TestCase], other: Seeds, variation: RunVariation) -> Report:
         subject = Subject(solution, task, sandbox, wall_s, other)
-        return await judge(tests, _Bench(subject, False, False, variation), False)
+        return await judge(tests, _Runner(subject, False, False, variation), False)
 
     subject = Subject(solution, task, sandbox, wall_s, seeds)
-    report = await judge(tests, _Bench(subject, first_failure, verify_passes, ask_twice=ask_twice))
+    report = await judge(tests, _Runner(subject, fail_fast, verify_passes, recheck=recheck))
     if not verify_passes:
         return report
     confirmed = set() if confirmed is None else confirmed
     return await confirm(report, tests, solution, run_again, confirmed)
 
 
-async def _both(bench: _Bench, tests: Sequence[TestCase]) -> tuple[Ending, list[Verdict]]:
+async def _run_both(runner: _Runner, tests: Sequence[TestCase]) -> tuple[Ending, list[Verdict]]:
     try:
         async with asyncio.TaskGroup() as group:
-            ending = group.create_task(ending_of(bench.subject))
-            verdicts = group.create_task(bench.verdicts(tests, ""))
+            ending = group.create_task(run_script(runner.subject))
+            verdicts = group.create_task(runner.verdicts(tests, ""))
     except* SandboxError as broken:
         raise SandboxError(str(broken.exceptions[0])) from broken
     return ending.result()[0], verdicts.result()
 
 
 @dataclass(frozen=True)
-class _Bench:
+class _Runner:
     """Runs all tests of one solution and collects their verdicts."""
 
     subject: Subject
-    first_failure: bool = False
+    fail_fast: bool = False
     verify_passes: bool = True
     variation: RunVariation = ""
     """How a plain run differs from the usual one."""
-    ask_twice: bool = True
+    recheck: bool = True
     found: dict[int, list[Verdict]] = field(default_factory=dict)
     """Verdicts by the `id` of their test, since two tests may have the same name."""
     wrong_file: list[str] = field(default_factory=list)
@@ -138,20 +138,20 @@ class _Bench:
 
     async def verdicts(self, tests: Sequence[TestCase], output: str) -> list[Verdict]:
         snippets = await self._compare_examples([test for test in tests if not _node(test)])
-        if snippets and not self._settled():
+        if snippets and not self._can_stop():
             await self._judge_snippets(snippets, output)
         by_file: dict[str, list[TestCase]] = {}
         for test in tests:
             if _node(test):
                 by_file.setdefault(test.code, []).append(test)
         for code, group in by_file.items():
-            if not self._settled():
+            if not self._can_stop():
                 await self._judge_file(code, group)
         return [verdict for test in tests for verdict in self.found.get(id(test), ())]
 
-    def _settled(self) -> bool:
+    def _can_stop(self) -> bool:
         """Whether a test has failed, and one failure is enough."""
-        return self.first_failure and any(
+        return self.fail_fast and any(
             verdict.fails for verdicts in self.found.values() for verdict in verdicts
         )
 
@@ -168,7 +168,7 @@ class _Bench:
                 self.found[id(test)] = [belief.compared(test, row)]
                 if row["status"] == "timeout":
                     self.subject.timed_out.append(test.name)
-            pending = [] if self._settled() else pending[len(rows) :]
+            pending = [] if self._can_stop() else pending[len(rows) :]
         return [test for test in tests if id(test) not in self.found]
 
     async def _judge_snippets(self, tests: list[TestCase], output: str) -> None:
@@ -189,7 +189,7 @@ class _Bench:
                 self.found[id(test)] = [belief.verdict(test, test.name, nothing)]
             return
         plain, rows = await gather_evidence(
-            Group(self.subject, tests, code), self.verify_passes, self.variation, self.ask_twice
+            Group(self.subject, tests, code), self.verify_passes, self.variation, self.recheck
         )
         is_entry = isinstance(tests[0], Script) and tests[0].file == self.subject.solution.entry
         if message := wrong_file(self.subject, plain, code, is_entry=is_entry):
@@ -222,7 +222,7 @@ class _Bench:
         return [
             replace(
                 evidence, text_indicator=text_indicator(solution.text, test.code, not _node(test)),
-                reaching=reaches,
+                access_message=reaches,
             )
             for test, evidence in found
         ]

@@ -10,12 +10,12 @@ ANY_NODE = "*"
 
 def matches_node(node: str, excluded_nodes: Iterable[str], name: str) -> bool:
     """Whether a collected name belongs to the node, and to none of `excluded_nodes`."""
-    above = [*enclosing_nodes(name)]
-    return node in above and not any(one in above for one in excluded_nodes)
+    enclosing = [*enclosing_nodes(name)]
+    return node in enclosing and not any(one in enclosing for one in excluded_nodes)
 
 
 def enclosing_nodes(name: str) -> Iterator[str]:
-    """The nodes that a collected name belongs to: itself, its function, its classes, `EVERY`."""
+    """The nodes that a collected name belongs to: itself, its function, its classes, `ANY_NODE`."""
     yield name
     function = name.partition("[")[0]
     while function:

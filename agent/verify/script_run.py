@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from agent.core.domain import Ending
-from agent.verify.belief import SHOWN, text_in
+from agent.verify.belief import MAX_SHOWN_CHARS, get_text
 from agent.verify.rewriting.masking import mask
 from agent.verify.subject import Subject
 from sandbox.types import Json, Outcome
@@ -17,7 +17,7 @@ LONGEST_OUTPUT = 16_000_000
 """Bytes of output after which a program counts as printing endlessly."""
 
 
-async def ending_of(subject: Subject) -> tuple[Ending, str]:
+async def run_script(subject: Subject) -> tuple[Ending, str]:
     """Runs the program as a script, in a jail of its own.
 
     Returns:
@@ -61,13 +61,13 @@ def _ending(outcome: Outcome) -> Ending:
     else:
         kind = "completed" if outcome.ended == "completed" else "exited"
     raised = kind == "raised"
-    message = text_in(row, "message")
+    message = get_text(row, "message")
     if kind == "exited" and exit_code and not message:
         # Programs print the reason there before they exit, as argparse does.
-        message = (outcome.stderr.strip().splitlines() or [""])[-1][:SHOWN]
+        message = (outcome.stderr.strip().splitlines() or [""])[-1][:MAX_SHOWN_CHARS]
     line = row.get("line")
     return Ending(
-        kind=kind, exit_code=exit_code, exception=text_in(row, "raised") if raised else "",
+        kind=kind, exit_code=exit_code, exception=get_text(row, "raised") if raised else "",
         message=message if raised or kind == "exited" else "",
         line=line if raised and isinstance(line, int) else None,
         traceback=str(row.get("traceback", "")) if raised else "",

@@ -19,7 +19,7 @@ _FORK_CALLS = ("os.fork", "os.posix_spawn", "os.exec", "create_subprocess")
 _NETWORK_MODULES = frozenset(
     {"socket", "socketserver", "http", "xmlrpc", "ftplib", "smtplib", "urllib"}
 )
-TIMED_OUT_TESTS = 2
+MAX_TIMED_OUT_TESTS = 2
 """After so many timed-out tests the others get a tenth of the time."""
 
 
@@ -45,7 +45,7 @@ class Subject:
 
     @property
     def test_s(self) -> float:
-        if len(self.timed_out) < TIMED_OUT_TESTS:
+        if len(self.timed_out) < MAX_TIMED_OUT_TESTS:
             return self.wall_s
         return max(min(0.2, self.wall_s), self.wall_s / 10)
 
@@ -100,7 +100,7 @@ class Subject:
         return {f.path: f.text for f in self.task.support if f.path not in imported}
 
     def helpers(self, code: str) -> list[str]:
-        """Other files with code of a test with this text: its imports, and fixtures."""
+        """Paths of the other files that a test with this text needs: conftest files and imports."""
         modules = {f: text for f, text in self.test_support.items() if f.endswith(".py")}
         fixtures = [path for path in modules if PurePosixPath(path).name == "conftest.py"]
         imported = _imported([code, *(modules[path] for path in fixtures)], modules)
@@ -117,7 +117,7 @@ class Subject:
     def files_for(self, tests: list[TestCase]) -> dict[str, str]:
         """The files of a process that also runs these tests.
 
-        The program keeps its doctests where the tests read its documentation.
+        Doctests are not masked if the tests read the program's documentation.
         """
         code = "\n".join(dict.fromkeys(test.code for test in tests))
         text = self.solution.text

@@ -58,7 +58,7 @@ _FUNCTION_NAMESPACES = ("__globals__", "cell_contents")
 _CALL_SITES = ("lineno", "stack_info", "filename", "pathname")
 """Attributes with the place of a call, of warnings and records of `logging`."""
 _CALLERS = ("stacklevel", "stack_info")
-"""Keywords that make them describe a caller."""
+"""Keyword arguments that make warnings and log records describe a caller."""
 _STACKS = ("format_stack", "extract_stack", "print_stack", "walk_stack", "findCaller",
            "formatwarning")
 _RAW = ("py_object", "from_address", "memmove", "memset", "POINTER", "__array_interface__",
@@ -102,7 +102,7 @@ def uses(what: str, texts: str) -> bool:
 
 
 def is_loosened(what: str, texts: str) -> bool:
-    """Whether a loosened tolerance counts; tests that name it may set it themselves."""
+    """Whether a loosened tolerance counts: not if the tests name it, since they may set it."""
     kind, _, name = what.rpartition(".")
     return name not in texts and (kind != "Decimal" or kind in texts)
 
@@ -111,7 +111,7 @@ _EQUALITY = (
     "__eq", "eq__", "__ne", "ne__", "type(", "setattr", "exec", "eval", "mock", "import_module",
     "__import__", "globals(", "__dict__", "vars(", "ctypes", "pickle", "marshal", "approx", "ANY",
 )
-"""Words of which a program needs one for an object that equals anything."""
+"""A program needs one of these words to make an object that equals anything."""
 
 
 def may_equal_anything(program: str) -> bool:
@@ -127,7 +127,7 @@ def text_indicator(program: str, test: str, is_snippet: bool) -> str:
     found, tree = _indications(program), _tree(test)
     if found is None or tree is None:
         return ""
-    if found.claims_a_library:
+    if found.fakes_library:
         return TEXT_INDICATORS["foreign-module"]
     broad = sorted(found.broad & {
         getattr(node, "id", getattr(node, "attr", "")) for node in ast.walk(tree)
@@ -143,7 +143,7 @@ def text_indicator(program: str, test: str, is_snippet: bool) -> str:
 class _Indications(NamedTuple):
     """The findings in a program's text that do not depend on a test."""
 
-    claims_a_library: bool
+    fakes_library: bool
     broad: set[str]
     bound: set[str]
 
@@ -153,7 +153,7 @@ def _indications(program: str) -> _Indications | None:
     tree = _tree(program)
     if tree is None:
         return None
-    return _Indications(any(map(_claims_a_library, ast.walk(tree))), _broad(tree), _bound(tree))
+    return _Indications(any(map(_fakes_library, ast.walk(tree))), _broad(tree), _bound(tree))
 
 
 @lru_cache(maxsize=1024)
@@ -225,7 +225,7 @@ def _broad(tree: ast.Module) -> set[str]:
 
 
 _CATCH_ALL = frozenset({"AssertionError", "Exception", "BaseException"})
-_KNOWN = frozenset(
+_SNIPPET_LIBRARY_NAMES = frozenset(
     "Decimal Fraction Path datetime date timedelta isclose approx pytest unittest Counter deque "
     "OrderedDict defaultdict".split()
 )
@@ -243,7 +243,7 @@ def _tree(text: str) -> ast.Module | None:
         return _tree(text)
 
 
-def _claims_a_library(node: ast.AST) -> bool:
+def _fakes_library(node: ast.AST) -> bool:
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         return any(
@@ -283,7 +283,7 @@ def _library_names(test: ast.Module, is_snippet: bool) -> set[str]:
         if isinstance(node, ast.Import | ast.ImportFrom)
         for alias in node.names
         if (getattr(node, "module", None) or alias.name).partition(".")[0] in _LIBRARIES
-    } | (_KNOWN if is_snippet else set())
+    } | (_SNIPPET_LIBRARY_NAMES if is_snippet else set())
     used = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
     python = {name for name in used if hasattr(builtins, name)}
     if is_snippet and python == used:

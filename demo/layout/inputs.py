@@ -29,7 +29,7 @@ FILES = (
     '<p class="sent" role="status"></p>'
     '<button type="button" class="unsend" hidden>Clear files</button>'
 )
-SENDS = f"""
+FILES_JS = f"""
 const MOST = {MAX_UPLOAD};
 const input = element.querySelector("input"), said = element.querySelector(".sent");
 const clear = element.querySelector(".unsend");
@@ -92,9 +92,9 @@ def add_inputs(parts: Parts, *, public: bool, max_iterations: int, autonomy: Aut
         parts.add("heal", gr.Button("Heal it", variant="primary", min_width=120, interactive=False))
         parts.add("stop", gr.Button("Stop", interactive=False, min_width=80))
     parts.add("said", gr.HTML(""))  # below the buttons, so that it does not move them
-    parts.add("files", gr.HTML(None, html_template=FILES, js_on_load=SENDS))
+    parts.add("files", gr.HTML(None, html_template=FILES, js_on_load=FILES_JS))
     parts.add("keys", gr.HTML(KEYS))
-    with parts.later("models", "Models and keys"):
+    with parts.add_lazy_accordion("models", "Models and keys"):
         with gr.Row(elem_classes="pair"):
             names = [(name, name) for name in providers_offered(public=public)]
             parts.add("provider", gr.Dropdown(
@@ -124,7 +124,7 @@ def add_inputs(parts: Parts, *, public: bool, max_iterations: int, autonomy: Aut
                 parts.add(name, gr.Button(label, min_width=80, size="sm"))
         parts.add("available-keys", gr.HTML(""))
         parts.add("key-message", gr.HTML(""))
-    with parts.later("options", "Options"):
+    with parts.add_lazy_accordion("options", "Options"):
         _lay_options(parts, max_iterations=max_iterations, autonomy=autonomy)
 
 
@@ -180,7 +180,7 @@ def _lay_options(parts: Parts, *, max_iterations: int, autonomy: Autonomy) -> No
     parts.add("learn", gr.Checkbox(True, label="Learn from this run"))
 
 
-CHOOSES = """
+EXAMPLES_JS = """
 element.addEventListener("click", (event) => {
   const button = event.target.closest("button[data-example]");
   if (button) trigger("submit", { example: button.dataset.example });
@@ -207,7 +207,7 @@ def add_chips(parts: Parts) -> None:
         f'<button type="button" class="chip" data-example="{place}">{escaped(title)}</button>'
         for place, (title, _, _) in enumerate(examples()[:CHIPS])
     )
-    parts.add("chips", gr.HTML(f"<p>Try</p>{chips}", js_on_load=CHOOSES))
+    parts.add("chips", gr.HTML(f"<p>Try</p>{chips}", js_on_load=EXAMPLES_JS))
 
 
 def add_examples(parts: Parts) -> None:
@@ -219,5 +219,5 @@ def add_examples(parts: Parts) -> None:
     )
     parts.add("cards", gr.HTML(
         f'<details open>{EXAMPLES_TITLE}<div class="cards">{cards}</div></details>',
-        js_on_load=CHOOSES,
+        js_on_load=EXAMPLES_JS,
     ))

@@ -6,7 +6,7 @@ import gradio as gr
 
 from demo.layout.parts import Parts
 
-ACTS = """
+ACTIONS_JS = """
 const action = (button) => {
   const act = { act: button.dataset.act, key: button.dataset.key || "" };
   if (button.dataset.sure && !confirm(button.dataset.sure)) return null;
@@ -34,7 +34,7 @@ def add_runs(parts: Parts) -> None:
         "", label="Search runs", placeholder="healed late_fee", max_lines=1,
     ))
     parts.add("runs-message", gr.HTML(""))
-    parts.add("runs-list", gr.HTML("", html_template=f"${{value}}{COMPARE}", js_on_load=ACTS))
+    parts.add("runs-list", gr.HTML("", html_template=f"${{value}}{COMPARE}", js_on_load=ACTIONS_JS))
     parts.add("runs-go", gr.Textbox("", visible=False))
     parts.add("replay-at", gr.Slider(
         1, 2, value=1, step=1, label="Event of the run", visible=False,
@@ -47,7 +47,7 @@ def add_memory(parts: Parts) -> None:
         "", label="Search fixes and lessons", max_lines=1, placeholder="IndexError",
     ))
     parts.add("memory-message", gr.HTML(""))
-    parts.add("memory-list", gr.HTML("", js_on_load=ACTS))
+    parts.add("memory-list", gr.HTML("", js_on_load=ACTIONS_JS))
 
 
 def add_benchmarks(parts: Parts) -> None:

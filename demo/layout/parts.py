@@ -33,7 +33,7 @@ STREAMED: dict[str, Any] = {
 }
 MESSAGE_PARTS = ("said", "runs-message", "memory-message", "benchmarks-list")
 """The parts that show why an action failed."""
-AS_SENT: dict[str, Any] = {"preprocess": False}
+UNVALIDATED: dict[str, Any] = {"preprocess": False}
 """Gradio's own check would raise an internal error for invalid values, which programs may send. The
 handlers validate them instead."""
 ANSWERED = "answered"
@@ -62,7 +62,7 @@ class Parts:
         return part
 
     @contextmanager
-    def later(self, name: str, label: str) -> Iterator[None]:
+    def add_lazy_accordion(self, name: str, label: str) -> Iterator[None]:
         """Adds a closed accordion, whose parts are loaded when it is first opened."""
         before = {*self._parts}
         with self.add(name, gr.Accordion(label, open=False)):
@@ -107,21 +107,21 @@ class Parts:
             try:
                 update = await act(*taken(request, values), **fixed)
             except Unavailable as lack:
-                update = lacking(lack, changed)
-            return in_order({**update, triggers: uuid4().hex}, outputs, request)
+                update = unavailable_update(lack, changed)
+            return output_values({**update, triggers: uuid4().hex}, outputs, request)
 
         async def streaming(request: gr.Request, *values: Any) -> AsyncIterator[Any]:
             try:
                 async for update in act(*taken(request, values), **fixed):
-                    yield in_order(update, changed, request)
+                    yield output_values(update, changed, request)
             except Unavailable as lack:
-                yield in_order(lacking(lack, changed), changed, request)
+                yield output_values(unavailable_update(lack, changed), changed, request)
             # At the end of a stream Gradio sends its last values again, which could overwrite newer
             # values of another stream.
-            yield in_order({}, changed, request)
+            yield output_values({}, changed, request)
 
         acting = streaming if inspect.isasyncgenfunction(act) else once
-        return event(acting, self.of(*given), self.of(*outputs), **how, **AS_SENT)
+        return event(acting, self.of(*given), self.of(*outputs), **how, **UNVALIDATED)
 
     def on_button(
         self, name: str, act: Callable[..., Any], given: tuple[str, ...], changed: tuple[str, ...]
@@ -134,11 +134,11 @@ class Parts:
             try:
                 update = await act(action, *_read(request, given, values))
             except Unavailable as lack:
-                update = lacking(lack, changed)
-            return in_order(update, changed, request)
+                update = unavailable_update(lack, changed)
+            return output_values(update, changed, request)
 
         return self._parts[name].submit(
-            once, self.of(*given), self.of(*changed), **QUICK, **AS_SENT
+            once, self.of(*given), self.of(*changed), **QUICK, **UNVALIDATED
         )
 
     def guarded(
@@ -158,7 +158,7 @@ class Parts:
             try:
                 update = await act(*values, **fixed)
             except Unavailable as lack:
-                update = lacking(lack, changed)
+                update = unavailable_update(lack, changed)
             placed = {str(n): update[name] for n, name in enumerate(changed) if name in update}
             direct = {name: update[name] for name in always if name in update}
             return {**direct, ANSWERED: {"run": kept["run"], "parts": placed}}
@@ -178,16 +178,16 @@ class Parts:
         )
 
 
-def lacking(lack: Unavailable, changed: tuple[str, ...]) -> Update:
+def unavailable_update(lack: Unavailable, changed: tuple[str, ...]) -> Update:
     """Shows why the engine is unavailable, in the first changed part that shows messages."""
     shown = [name for name in changed if name in MESSAGE_PARTS]
     return {name: sentence(str(lack)) for name in shown[:1]}
 
 
-def in_order(update: Update, changed: tuple[str, ...], request: gr.Request) -> Any:
+def output_values(update: Update, changed: tuple[str, ...], request: gr.Request) -> Any:
     """Returns the values of an update in the order that Gradio expects."""
     if "visit" in update:
-        kept = visitors.to_keep(update["visit"], request)
+        kept = visitors.visit_to_save(update["visit"], request)
         update = {**update, "visit": {**kept, "page": ""}}
     values = [update.get(name, gr.skip()) for name in changed]
     return values if len(values) > 1 else values[0]

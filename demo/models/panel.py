@@ -25,7 +25,7 @@ from llm import LlmError, ModelPlan, NoProvider
 TESTS_A_MINUTE = 20
 """Maximum key tests per minute on a public page, for all visitors together."""
 SHOWN_MODELS = 5
-SHOWN = ("plan", "spending", "available-keys", "needs-model")
+MODEL_PARTS = ("plan", "spending", "available-keys", "needs-model")
 """The parts that show which models a run would use."""
 
 KeyAction = Literal["use", "test", "forget"]
@@ -154,5 +154,5 @@ class Panel:
         try:
             shown = await self.shown(visit, *typed)
         except Unavailable:  # the message says so already
-            shown = dict.fromkeys(SHOWN, "")
+            shown = dict.fromkeys(MODEL_PARTS, "")
         return {"visit": visit, "key-message": message, **shown}

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from agent.core.domain import JailStatus
 from agent.core.events import RoleChoice
 from agent.log.spending import CostEstimate, dollars, role_words
-from agent.report.words import plan_words
+from agent.report.words import provider_words
 from demo.views.escape import escaped, sentence
 from llm import ModelPlan
 from llm.budget import Caps
@@ -25,7 +25,7 @@ IN_JAIL = "Your code runs in a jail, without network or access to this machine"
 def plan_html(provider: str, why: str, jail: JailStatus, answering: str = "") -> str:
     """Renders the provider, and the jail with its verified level and the result for each layer.
     `answering` is the HTML of the models."""
-    badge = escaped(plan_words(provider, why) if why else provider, 400)
+    badge = escaped(provider_words(provider, why) if why else provider, 400)
     return f'<div class="place"><span class="badge">{badge}</span>{_jail(jail)}{answering}</div>'
 
 

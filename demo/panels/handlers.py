@@ -77,7 +77,7 @@ class Panels:
         }
 
     async def _compare(self, history: History, picked: object) -> Update:
-        from agent.report.iterations import compared
+        from agent.report.iterations import run_comparison
         from demo.panels import views
 
         if not isinstance(picked, list) or len(picked) != 2:
@@ -87,7 +87,7 @@ class Panels:
             }
         ids = [history.named(str(one)) for one in picked]
         listed = history.runs(views.MAX_RUNS)
-        both = compared(history.log(ids[0]), history.log(ids[1]))
+        both = run_comparison(history.log(ids[0]), history.log(ids[1]))
         names = (views.title_of(ids[0], listed), views.title_of(ids[1], listed))
         return {
             "replayed": await asyncio.to_thread(views.comparison, both, names),

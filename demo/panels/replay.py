@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from agent.core.events import LogEntry
-from agent.report.result import Folding
+from agent.report.result import LogFold
 from agent.report.words import event_lines
-from demo.views.bench import moment
+from demo.views.bench import replay_frame
 from demo.views.escape import escaped
 from demo.views.matrix import matrix
 from demo.views.required import required
@@ -36,7 +36,7 @@ def moments(log: Sequence[LogEntry]) -> dict[str, object]:
 
 def _shown(log: Sequence[LogEntry]) -> Iterator[list[str]]:
     """Yields the pieces of each state. Unchanged pieces are not rendered again."""
-    folding = Folding()
+    folding = LogFold()
     rendered: dict[object, tuple[tuple[object, ...], str]] = {}
 
     def cached(key: object, inputs: tuple[object, ...], render: Callable[[], str]) -> str:
@@ -51,7 +51,7 @@ def _shown(log: Sequence[LogEntry]) -> Iterator[list[str]]:
         text = "; ".join(" ".join(line.text.split()) for line in event_lines(entry.event))
         words = escaped(text or entry.event.kind.replace("_", " "), 300)
         lead = f"<b>{entry.at - log[0].at:.1f} s</b> {words}"
-        colours, verdict, patch = moment(result)
+        colours, verdict, patch = replay_frame(result)
         table = cached(
             "table", (result.tests, result.tested_programs), partial(matrix, result, opens=False)
         )

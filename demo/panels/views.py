@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from agent.core.domain import counted
 from agent.core.measures import interval
 from agent.interfaces.terminal.memory.tables import facts, patch_of
-from agent.log.history import Listed
+from agent.log.history import RunSummary
 from agent.memory import StoredFix, StoredLesson
 from agent.report.iterations import RunComparison
 from agent.report.result import Result
-from agent.report.words import OUTCOME_WORDS, PROOF_MEANING, headline, open_words, outcome_words
+from agent.report.words import OUTCOME_WORDS, PROOF_MEANING, fitting_words, headline, outcome_words
 from demo.panels.measured import BenchmarkTable, Share
 from demo.views.diff import diff
 from demo.views.escape import escaped, prose
@@ -30,17 +30,17 @@ NOTHING_KNOWN = (
 )
 
 
-def status_words(one: Listed) -> str:
+def status_words(one: RunSummary) -> str:
     """Returns the status of a run, in the words of its verdict."""
     for outcome in OUTCOME_WORDS:
         if outcome == one.status:
             words = outcome_words(outcome, one.proof)
             word = words.partition(",")[0].partition(":")[0].lower()
-            return ", ".join(filter(None, (word, open_words(one.fitting_repairs))))
+            return ", ".join(filter(None, (word, fitting_words(one.fitting_repairs))))
     return one.status
 
 
-def runs(listed: Sequence[Listed], search: str) -> str:
+def runs(listed: Sequence[RunSummary], search: str) -> str:
     """Renders the list of runs that match a search, each with its buttons."""
     words = search.lower().split()
     found = [
@@ -58,7 +58,7 @@ def runs(listed: Sequence[Listed], search: str) -> str:
     return f'<ol class="kept-runs">{"".join(_run(one, titles) for one in found)}</ol>{more}'
 
 
-def _run(one: Listed, titles: Mapping[str, str]) -> str:
+def _run(one: RunSummary, titles: Mapping[str, str]) -> str:
     run, title = escaped(one.id), escaped(one.title or "unnamed run", 200)
     of = one.parent.run if one.parent is not None else ""
     parent = f" · fork of {escaped(titles.get(of) or of[:8], 60)}" if of else ""
@@ -93,7 +93,7 @@ def _when(seconds: float) -> str:
     return f'<time datetime="{moment.isoformat()}">{moment:%d %b %Y, %H:%M} UTC</time>'
 
 
-def title_of(run: str, listed: Iterable[Listed]) -> str:
+def title_of(run: str, listed: Iterable[RunSummary]) -> str:
     found = next((one for one in listed if one.id == run), None)
     if found is None:
         return run[:8]
@@ -114,7 +114,7 @@ def comparison(two: RunComparison, names: tuple[str, str]) -> str:
     related = f'<p class="none">{escaped(two.related)}</p>' if two.related else ""
     rows = "".join(
         f"<tr><th scope=row>{escaped(one.name, 200)}</th><td>{one.left}</td>"
-        f"<td>{one.right}</td></tr>" for one in two.differing if one.left and one.right
+        f"<td>{one.right}</td></tr>" for one in two.differences if one.left and one.right
     )
     table = (
         "<table><thead><tr><th scope=col>test</th><th scope=col>first</th>"
@@ -122,8 +122,8 @@ def comparison(two: RunComparison, names: tuple[str, str]) -> str:
         if rows else '<p class="none">All common tests have the same result in both runs.</p>'
     )
     alone = (
-        ("first", sum(not one.right for one in two.differing)),
-        ("second", sum(not one.left for one in two.differing)),
+        ("first", sum(not one.right for one in two.differences)),
+        ("second", sum(not one.left for one in two.differences)),
     )
     only = "; ".join(f"{counted(n, 'test')} only in the {side} run" for side, n in alone if n)
     more = f'<p class="none">{only}.</p>' if only else ""

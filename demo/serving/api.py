@@ -25,7 +25,7 @@ from sandbox import SandboxError
 STRICT = ConfigDict(strict=True)
 
 
-class Answering(gr.Blocks):
+class PageBlocks(gr.Blocks):
     """The parts of a page; their input never appears in a log."""
 
     def validate_inputs(self, block_fn: BlockFunction, inputs: list[Any]) -> None:

@@ -11,7 +11,7 @@ from uuid import uuid4
 from agent.log.history import History
 from agent.log.store import UnknownRun
 from agent.memory import Memory
-from agent.report.iterations import compared, iterations
+from agent.report.iterations import iterations, run_comparison
 from agent.report.result import document, fold
 from demo.browser_state import NEW_VISIT, Visit
 from demo.models.panel import Panel
@@ -139,7 +139,7 @@ class Endpoints:
     async def compare(self, left: str, right: str, visitor: str = "") -> Document:
         """Compares two runs: their outcomes, the tests that differ, and their programs' diff."""
         history = await self._history(visitor)
-        return compared(history.log(left), history.log(right)).document
+        return run_comparison(history.log(left), history.log(right)).document
 
     async def fork(
         self, run: str, iteration: int, code: str = "", tests: str = "", provider: str = "",

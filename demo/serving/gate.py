@@ -25,14 +25,14 @@ from demo.serving.access import is_loopback
 from demo.serving.limits import MINUTE_S, LimitExceeded, Rate
 
 _API = "/gradio_api/"
-_OPEN = re.compile(
+_ALLOWED_PATHS = re.compile(
     r"/(healthz|config|robots\.txt|favicon\.ico|manifest\.json|theme\.css|pwa_icon(/\d+)?)?/?"
     r"|/(static|assets|svelte)(/.*)?"
     rf"|{_API}(info|openapi\.json|startup-events|app_id|login_check|theme\.css)/?"
     rf"|{_API}(queue/(join|data)|reset|cancel)/?"
     rf"|{_API}(run|call|heal|heartbeat)(/.*)?"
 )
-_BEGINS = re.compile(rf"{_API}call/(v2/)?(heal_code|check_code|fork)/?")
+_WORK_CALLS = re.compile(rf"{_API}call/(v2/)?(heal_code|check_code|fork)/?")
 """Calls that start work; they are refused before the queue if the limits are reached."""
 _LOADED = ("/static/", "/assets/", "/svelte/")
 """The page's own files, of which each page loads dozens."""
@@ -43,7 +43,7 @@ ROOM = 16
 """Bytes of a request for each allowed character of input: it is sent twice, with up to six bytes a
 character."""
 LEAST_BODY = 2 * MAX_UPLOAD
-"""Bytes; uploaded files are values of a field."""
+"""The lowest limit in bytes, because uploaded files are values of a field."""
 PAGE = (
     '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" '
     'content="width=device-width"><meta name="color-scheme" content="light dark">'
@@ -87,11 +87,11 @@ class Gate:
             await refusal(scope, receive, send)
             return
         if path == "/":
-            send = self._known(scope, headers, send)
+            send = self._with_new_cookie(scope, headers, send)
         await self._bounded(scope, receive, send)
 
     def _refusal(self, method: str, path: str, headers: Headers, address: str) -> Response | None:
-        if not _OPEN.fullmatch(path):
+        if not _ALLOWED_PATHS.fullmatch(path):
             return PlainTextResponse("This page does not exist.\n", status_code=404)
         if not self._public:
             # Against DNS rebinding: another site's host name could point to this machine.
@@ -115,14 +115,14 @@ class Gate:
                 f"{wait_s:.0f} seconds, then reload the page. Your runs continue.", wait_s,
             )
         self._rate.count(address)
-        if method == "POST" and _BEGINS.fullmatch(path):
+        if method == "POST" and _WORK_CALLS.fullmatch(path):
             try:
                 self._admit(visitors.visitor_token(headers), address)
             except LimitExceeded as full:
                 return _refused(429, str(full), full.after_s or MINUTE_S)
         return None
 
-    def _known(self, scope: Scope, headers: Headers, send: Send) -> Send:
+    def _with_new_cookie(self, scope: Scope, headers: Headers, send: Send) -> Send:
         """Sets the cookie with a token for a new browser."""
         if not self._public or visitors.cookie_token(headers):
             return send

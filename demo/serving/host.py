@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 
 from agent.core.domain import JailStatus
 from agent.core.settings import BadSettings
-from agent.iteration.models import visitor_of
+from agent.iteration.models import visitor_id
 from agent.log.spending import CostEstimate
 from demo.serving.access import Access
 from demo.serving.limits import MAX_WAITING, LimitExceeded, VisitorLimits
@@ -60,7 +60,7 @@ class ServedSession:
 
 def visitor_by(token: str) -> str:
     """Returns the visitor's id for a token of a public page."""
-    return visitor_of(f"page {token}")
+    return visitor_id(f"page {token}")
 
 
 class Unavailable(Exception):
@@ -106,7 +106,7 @@ class SessionHost:
         self._limits = VisitorLimits()
         self._opened: asyncio.Future[ServedSession] | None = None
         self._task: asyncio.Task[None] | None = None
-        self._leave = asyncio.Event()
+        self._closing = asyncio.Event()
 
     @property
     def status(self) -> Literal["starting", "ready", "failed", "ending"]:
@@ -119,11 +119,11 @@ class SessionHost:
     @property
     def leaving(self) -> bool:
         """Whether the server is about to end; the next one resumes its runs."""
-        return self._leave.is_set()
+        return self._closing.is_set()
 
     async def close(self) -> None:
         """Closes the session; unfinished runs can be resumed."""
-        self._leave.set()
+        self._closing.set()
         if self._task is not None:
             if self._opened is not None and not self._opened.done():
                 self._task.cancel()
@@ -133,7 +133,7 @@ class SessionHost:
     async def serving(self) -> AsyncIterator[None]:
         """Keeps the session open while the server runs, and resumes runs of a killed server."""
         self._opened = asyncio.get_running_loop().create_future()
-        self._leave.clear()
+        self._closing.clear()
         self._task = asyncio.create_task(self._keep(self._opened))
         self._task.add_done_callback(partial(_log_failure, "the engine failed"))
         try:
@@ -208,7 +208,7 @@ class SessionHost:
             async with await asyncio.to_thread(self._open_session) as session:
                 with suppress(NoProvider):  # the page shows the error
                     await session.models.warm()
-                running = await self._admitted(session)
+                running = await self._check_jail(session)
                 if not running.refusal:
                     for run in await session.recover():
                         # It pauses unless its visitor views it again soon.
@@ -219,13 +219,13 @@ class SessionHost:
                     log.warning("%s", notice)  # visitors' runs do not show it
                 cleanup = asyncio.create_task(_delete_old_runs(session))
                 cleanup.add_done_callback(partial(_log_failure, "old runs are no longer deleted"))
-                await self._leave.wait()
+                await self._closing.wait()
                 cleanup.cancel()
                 await asyncio.wait({cleanup})
         except FAULTS as fault:
             raise Unavailable(str(fault)) from fault
 
-    async def _admitted(self, session: Session) -> ServedSession:
+    async def _check_jail(self, session: Session) -> ServedSession:
         try:
             jail = await session.jail()
         except FAULTS as fault:

@@ -109,7 +109,7 @@ def address_of(request: VisitorRequest) -> str:
     return network(request.client.host) if request.client else ""
 
 
-def to_keep(visit: Visit, request: VisitorRequest) -> Visit:
+def visit_to_save(visit: Visit, request: VisitorRequest) -> Visit:
     """Returns the visit for the browser's storage, without a token if the cookie has it."""
     known = bool(visitor_token(request.headers))
     return {**visit, "visitor": "" if known else visit["visitor"], "address": ""}

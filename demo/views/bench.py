@@ -96,7 +96,7 @@ STARTING = (
 )
 """The workbench between the click and the first event."""
 
-NOTHING = (
+NO_RUN_WORKBENCH = (
     '<div class="bench" data-phase="empty" data-announce="No run was started"><p class="lead">'
     "No run was started. The message below “Heal it” says why and what to do.</p></div>"
 )
@@ -201,10 +201,10 @@ def _downloads(result: Result) -> str:
 
     of = patched(result)
     named = f" of {escaped(of, 60)}" if of != PASTED_FILENAME else ""
-    apart = f", {rejection(result)}" if rejection(result) else ""
+    rejection_suffix = f", {rejection(result)}" if rejection(result) else ""
     parts = (
         _reuse(result, file),
-        file("patch", f"Patch{named}{apart}") if patch_of(result) else "",
+        file("patch", f"Patch{named}{rejection_suffix}") if patch_of(result) else "",
         file("tests", "Save tests") if result.rows else "",
         file("bundle", "Bundle") if result.phase == "finished" else file("log", "Run log"),
         share,
@@ -241,7 +241,7 @@ def _notices(result: Result) -> str:
     )
 
 
-def moment(result: Result) -> tuple[str, str, str]:
+def replay_frame(result: Result) -> tuple[str, str, str]:
     """Renders colours, verdict and patch of a run at some event, for a replay."""
     word, facts = headline(result)
     patch = pane("patch", "Patch", diff(result.last_diff)) if result.last_diff else ""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from agent.core.domain import CompetingPatches
 from agent.core.events import Waiting
-from agent.search.ranking.question import Answer, choice_in_words
+from agent.search.ranking.question import Answer, describe_choice
 from demo.views.diff import diff
 from demo.views.escape import escaped
 
@@ -29,7 +29,7 @@ def question(patches: CompetingPatches | None, *, waits: bool = False, own: bool
 def choice(labels: Sequence[str], answer: Answer, notes: Iterable[str] = ()) -> str:
     """Returns the label of an answer button: the result and the edits that give it, as plain text
     of limited length."""
-    label = choice_in_words(labels, Answer(*map(_cut, answer)))
+    label = describe_choice(labels, Answer(*map(_cut, answer)))
     edits = "; ".join(_cut(note.replace("`", ""), 200) for note in notes if note)
     return f"{label}\n{edits}" if edits else label
 

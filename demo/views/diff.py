@@ -59,7 +59,7 @@ def diff_lines(diff: str) -> tuple[DiffLine, ...]:
                 if left < 0:
                     break
                 if len(olds) + len(news) <= _MAX_WORDS:
-                    removed[place], added[place] = _compared(before, after, olds, news)
+                    removed[place], added[place] = _mark_changed_words(before, after, olds, news)
     return tuple(line for group in groups for line in group)
 
 
@@ -92,7 +92,7 @@ def _read(diff: str) -> Iterator[DiffLine]:
             yield DiffLine("file", None, None, (Piece(line),))
 
 
-def _compared(
+def _mark_changed_words(
     before: DiffLine, after: DiffLine, olds: list[str], news: list[str]
 ) -> tuple[DiffLine, DiffLine]:
     matcher = SequenceMatcher(a=olds, b=news, autojunk=False)

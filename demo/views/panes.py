@@ -6,7 +6,7 @@ from agent.report.result import Result
 from demo.views.escape import LONGEST_TEXT, escaped, prose
 
 NEWEST = 3
-"""Programs with details while a run is in progress, since the page is sent again at each step."""
+"""Newest programs with details during a run; the page is sent again at each step."""
 
 
 def places_with_details(result: Result) -> range:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import ceil
 
 from agent.core.domain import Diagnosis, SuspiciousLine
-from agent.report.iterations import changed
+from agent.report.iterations import program_diff
 from agent.report.result import Result
 from agent.report.timeline import JudgedProgram
 from agent.report.words import category_words, partial_facts, passing_words
@@ -97,7 +97,7 @@ def _which(result: Result, place: int) -> str:
 
 def changes(result: Result) -> str:
     return (
-        _untested_patch(result) + _against(result)
+        _untested_patch(result) + _comparison_menu(result)
         + _each(result, lambda place: _program(result, place))
         + ("" if result.tested_programs
            else _whole(result.shown_code, "code", final=True, shown=True))
@@ -106,7 +106,7 @@ def changes(result: Result) -> str:
 
 def _untested_patch(result: Result) -> str:
     places = places_with_details(result)[::-1]
-    tested = [changed(result.tested_programs, place, 0) for place in places]
+    tested = [program_diff(result.tested_programs, place, 0) for place in places]
     if result.last_diff and result.last_diff not in tested:
         title = "Patch" if result.phase == "finished" else "Patch under test"
         return f'<p class="which"><b>{title}</b></p>{diff(result.last_diff)}'
@@ -128,12 +128,12 @@ def _low_confidence(result: Result) -> str:
     )
 
 
-def _against(result: Result) -> str:
+def _comparison_menu(result: Result) -> str:
     if len(result.tested_programs) < 3:
         return ""
     others = "".join(
         f'<option value="{place}">{escaped(result.tested_programs[place].label)}</option>'
-        for place in _compared(result)
+        for place in _comparable_places(result)
     )
     return (
         '<p class="held"><label>Compared with <select class="against">'
@@ -142,7 +142,7 @@ def _against(result: Result) -> str:
     )
 
 
-def _compared(result: Result) -> range:
+def _comparable_places(result: Result) -> range:
     count = len(result.tested_programs)
     return range(0) if result.phase == "running" else range(max(1, count - MAX_COMPARED), count)
 
@@ -158,12 +158,12 @@ def _program(result: Result, place: int) -> str:
     if first:
         note = '<p class="note">This is the first program.</p>'
         return whole if len(tested) == 1 else f"{note}{whole}"
-    original, parent = changed(tested, place, 0), changed(tested, place)
+    original, parent = program_diff(tested, place, 0), program_diff(tested, place)
     shown = f'<div data-against="original">{_diff(tested, place, 0)}</div>'
     if original != parent:
         of = tested[place].parent or 0
         shown += f'<div data-against="parent" hidden>{_diff(tested, place, of)}</div>'
-    for other in _compared(result):
+    for other in _comparable_places(result):
         if other != place:
             shown += f'<div data-against="{other}" hidden>{_diff(tested, place, other)}</div>'
     return shown + whole
@@ -172,7 +172,7 @@ def _program(result: Result, place: int) -> str:
 def _diff(tested: Sequence[JudgedProgram], place: int, other: int) -> str:
     if tested[place].solution is None or tested[other].solution is None:
         return ""
-    text = changed(tested, place, other)
+    text = program_diff(tested, place, other)
     return diff(text) if text else '<p class="note">Both programs have the same text.</p>'
 
 
@@ -210,7 +210,7 @@ def _diagnosis(result: Result, place: int) -> str:
     return f'<p class="note">{note}</p>{_diagnosis(result, before)}'
 
 
-ALIKE, MAX_ALIKE = 0.02, 3
+EQUAL_SUSPICION, MAX_MARKED = 0.02, 3
 """Difference of suspicion that counts as equal, and the most lines of equal suspicion to single
 out."""
 
@@ -225,7 +225,7 @@ def _cause(found: Diagnosis, text: str) -> str:
         f'<p class="cause">{escaped(found.cause, 1_000)}'
         f" <small>{category_words(found)}, {_sure(found.confidence)}</small></p>{fixable}"
         f"{f'<ul>{evidence}</ul>' if evidence else ''}"
-        f"{_within('div', 'blame', code)}"
+        f"{_element('div', 'blame', code)}"
     )
 
 
@@ -237,8 +237,8 @@ def _lines(lines: list[str], suspicious: dict[int, SuspiciousLine]) -> Iterator[
         })
     )
     top, before = max(one.suspicion for one in suspicious.values()), 0
-    alike = sum(top - one.suspicion < ALIKE for one in suspicious.values())
-    if alike > MAX_ALIKE:
+    alike = sum(top - one.suspicion < EQUAL_SUSPICION for one in suspicious.values())
+    if alike > MAX_MARKED:
         yield '<p class="note">The marked lines are equally suspicious.</p>'
     for number in numbers:
         if number != before + 1:
@@ -246,7 +246,7 @@ def _lines(lines: list[str], suspicious: dict[int, SuspiciousLine]) -> Iterator[
         before = number
         one = suspicious.get(number)
         text = lines[number - 1] if number <= len(lines) else one.text if one else ""
-        first = one is not None and top - one.suspicion < ALIKE and alike <= MAX_ALIKE
+        first = one is not None and top - one.suspicion < EQUAL_SUSPICION and alike <= MAX_MARKED
         yield _line(number, text, one, first)
 
 
@@ -266,12 +266,12 @@ def _line(number: int, text: str, one: SuspiciousLine | None, first: bool) -> st
     return (
         f'<div class="line s{level}"><span class="number">{number}</span>'
         f"<code>{escaped(text, 300)}</code>{share}</div>"
-        f"{_within('p', 'values', values)}"
+        f"{_element('p', 'values', values)}"
     )
 
 
-SILENT = '<p class="note">It printed nothing.</p>'
-CALLED = (
+NO_OUTPUT = '<p class="note">It printed nothing.</p>'
+OUTPUT_NOT_SAVED = (
     '<p class="note">The program was only called by tests, and the output of these calls is not '
     "saved.</p>"
 )
@@ -281,9 +281,9 @@ def console(result: Result) -> str:
     """Renders the output of each program when it ran as a script."""
     if not any(_printed(program) for program in result.tested_programs):
         ran = any(result.endings)
-        return _streams(result.stdout, "") or (SILENT if ran else CALLED)
+        return _streams(result.stdout, "") or (NO_OUTPUT if ran else OUTPUT_NOT_SAVED)
     return _each(result, lambda place: _printed(result.tested_programs[place]) or (
-        CALLED if result.tested_programs[place].report.ending is None else SILENT
+        OUTPUT_NOT_SAVED if result.tested_programs[place].report.ending is None else NO_OUTPUT
     ))
 
 
@@ -299,10 +299,10 @@ def _printed(program: JudgedProgram) -> str:
 
 
 def _streams(stdout: str, stderr: str) -> str:
-    return fact_list(("stdout", _ends(stdout)), ("stderr", _ends(stderr)))
+    return fact_list(("stdout", _first_and_last(stdout)), ("stderr", _first_and_last(stderr)))
 
 
-def _ends(text: str) -> str:
+def _first_and_last(text: str) -> str:
     if len(text) <= LONGEST_TEXT:
         return text
     half = LONGEST_TEXT // 2 - 100
@@ -310,5 +310,5 @@ def _ends(text: str) -> str:
     return f"{text[:half]}\n{gap}\n{text[-half:]}"
 
 
-def _within(tag: str, name: str, body: str) -> str:
+def _element(tag: str, name: str, body: str) -> str:
     return f'<{tag} class="{name}">{body}</{tag}>' if body else ""

@@ -11,7 +11,7 @@ class Tab(NamedTuple):
     name: str
     title: str
     body: str
-    things: int = 0
+    item_count: int = 0
     """Number of items in the panel; 0 is not shown."""
 
 
@@ -28,7 +28,7 @@ def tabs(label: str, *parts: Tab, opens: str) -> str:
 
 
 def _head(part: Tab, *, chosen: bool) -> str:
-    count = f" <small>{part.things}</small>" if part.things else ""
+    count = f" <small>{part.item_count}</small>" if part.item_count else ""
     return (
         f'<button type="button" role="tab" id="tab-{part.name}" '
         f'aria-controls="panel-{part.name}" aria-selected="{"true" if chosen else "false"}" '

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agent.core.domain import Report
 from agent.core.events import Recalled, RunStarted, Searched
-from agent.log.spending import lasted
+from agent.log.spending import duration_words
 from agent.report.result import Result
 from agent.report.timeline import TimelineStep
 from agent.report.words import ReportLine, event_lines, step_words
@@ -21,7 +21,7 @@ def timeline(result: Result) -> str:
 
 
 def steps(result: Result) -> str:
-    """Renders the timeline of a run that has ended, folded."""
+    """Renders the timeline of a run that has ended, collapsed."""
     items = _moments(result)
     count = f" <small>{len(result.timeline)} steps</small>"
     return (
@@ -42,7 +42,7 @@ def judged_last(result: Result) -> Report | None:
 def step_text(
     step: TimelineStep, now: bool, judged: Report | None, start: RunStarted | None
 ) -> str:
-    took = "" if step.wall_ms is None else lasted(step.wall_ms / 1_000)
+    took = "" if step.wall_ms is None else duration_words(step.wall_ms / 1_000)
     # Lessons have their own tab, and the headline shows the progress of a search.
     events = [
         one.model_copy(update={"lessons": ()}) if isinstance(one, Recalled) else one

@@ -18,9 +18,9 @@ LONGEST_SHOWN = 8_000
 LONGEST_SO_FAR = 3_000
 """Maximum shown characters of a reply that is still being written."""
 MAX_AT_ONCE = 8
-"""Maximum number of such replies."""
+"""Maximum number of shown replies that are still being written."""
 TEXTS_WHILE_RUNNING = 1
-"""Calls with texts while a run is in progress, since the page is sent again at each step."""
+"""Newest calls with texts while a run is in progress; the page is sent again at each step."""
 
 
 def trace(result: Result) -> str:

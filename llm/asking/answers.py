@@ -36,7 +36,7 @@ from llm.errors import BadReply
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
 
-SHOWN = 120
+MAX_QUOTED_CHARS = 120
 """Characters of a line, or of a validator's message, that are quoted."""
 MAX_FAULTS = 3
 
@@ -49,7 +49,7 @@ FILE = "FILE "
 """The prefix of the line that names a file."""
 
 
-def code_of(text: str, *, is_whole: bool = True) -> str:
+def parse_code(text: str, *, is_whole: bool = True) -> str:
     """The program in an answer's only fenced block; raises `BadReply` without one.
 
     Unless it `is_whole`, the code is one of several files and may be empty or not Python.
@@ -98,7 +98,7 @@ def _only_python(lines: Sequence[str]) -> Sequence[str]:
     return ours[0] if clear and len(ours) == 1 else ()
 
 
-def files_of(text: str) -> dict[str, str]:
+def parse_files(text: str) -> dict[str, str]:
     """The files of an answer, each a fenced block after a line `FILE path`. The path of a single
     block without such a line is empty. Raises `BadReply`."""
     sections: dict[str, list[str]] = {}
@@ -118,13 +118,13 @@ def files_of(text: str) -> dict[str, str]:
         if path:
             sections[path].append(line)
         elif size:
-            return {"": code_of(text)}
+            return {"": parse_code(text)}
     if not sections:
-        return {"": code_of(text)}
+        return {"": parse_code(text)}
     found = {}
     for path, lines in sections.items():
-        with _naming(path):
-            found[path] = code_of("\n".join(lines), is_whole=False)
+        with _prefix_errors(path):
+            found[path] = parse_code("\n".join(lines), is_whole=False)
     return found
 
 
@@ -144,7 +144,7 @@ class TextEdit:
     replace: tuple[str, ...]
 
 
-def edits_of(text: str) -> tuple[TextEdit, ...]:
+def parse_edits(text: str) -> tuple[TextEdit, ...]:
     """The search/replace blocks of an answer; raises `BadReply` with the number of a bad block."""
     edits: list[TextEdit] = []
     search: list[str] | None = None
@@ -158,8 +158,8 @@ def edits_of(text: str) -> tuple[TextEdit, ...]:
                 (search if replace is None else replace).append(line)
         elif mark != expected and not (mark == _MIDDLE and search is None):
             raise BadReply(
-                f"{block}: expected {expected!r} and got {mark!r}; a block cannot hold a line "
-                "that reads like its marks"
+                f"{block}: expected {expected!r} and got {mark!r}; the lines of a block cannot "
+                "look like its marks"
             )
         elif mark == _SEARCH:
             search = []
@@ -175,7 +175,7 @@ def edits_of(text: str) -> tuple[TextEdit, ...]:
     return tuple(edits)
 
 
-def edits_by_file(text: str) -> dict[str, tuple[TextEdit, ...]]:
+def parse_edits_by_file(text: str) -> dict[str, tuple[TextEdit, ...]]:
     """The search/replace blocks of an answer by file, named by the preceding line `FILE path`;
     raises `BadReply` for an invalid block or one without a file."""
     sections: dict[str, list[str]] = {}
@@ -195,25 +195,25 @@ def edits_by_file(text: str) -> dict[str, tuple[TextEdit, ...]]:
         raise BadReply(f"expected a line {FILE + 'path'!r} and blocks after it, got none")
     found = {}
     for path, lines in sections.items():
-        with _naming(path):
-            found[path] = edits_of("\n".join(lines))
+        with _prefix_errors(path):
+            found[path] = parse_edits("\n".join(lines))
     return found
 
 
-def edited_files(
+def apply_edits_by_file(
     files: Mapping[str, str], edits: Mapping[str, Sequence[TextEdit]]
 ) -> dict[str, str]:
     """The edited files after their edits; raises `BadReply` like `edited`. Every edited file must
     be among `files`."""
     found = {}
     for path, some in edits.items():
-        with _naming(path):
+        with _prefix_errors(path):
             found[path] = edited(files[path], some)
     return found
 
 
 @contextmanager
-def _naming(path: str) -> Iterator[None]:
+def _prefix_errors(path: str) -> Iterator[None]:
     """Adds the path of a file to a `BadReply`."""
     try:
         yield
@@ -237,7 +237,7 @@ def edited(original: str, edits: Sequence[TextEdit]) -> str:
     lines = original.removesuffix(last).split(end)
     spans: list[tuple[int, int, TextEdit]] = []
     for number, edit in enumerate(edits, 1):
-        start = _place(lines, edit.search, number)
+        start = _find_lines(lines, edit.search, number)
         spans.append((start, start + len(edit.search), edit))
     spans.sort(key=lambda span: span[0])
     result: list[str] = []
@@ -250,7 +250,7 @@ def edited(original: str, edits: Sequence[TextEdit]) -> str:
     return end.join([*result, *lines[done:]]) + last
 
 
-def _place(lines: Sequence[str], search: Sequence[str], number: int) -> int:
+def _find_lines(lines: Sequence[str], search: Sequence[str], number: int) -> int:
     """The index of the first of the lines to find."""
     size = len(search)
     places = [
@@ -285,13 +285,13 @@ def _near(lines: Sequence[str], search: Sequence[str]) -> str:
     )
 
 
-def json_of(text: str, schema: Mapping[str, object]) -> object:
+def parse_json(text: str, schema: Mapping[str, object]) -> object:
     """The JSON value of an answer, valid under `schema`; a fence around it is removed. Raises
     `BadReply` with the validator's message."""
     try:
         value: object = json.loads(
             _unfenced(_plain(text).strip()),
-            object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite,
+            object_pairs_hook=_unique_keys, parse_constant=_no_constant, parse_float=_finite,
         )
         json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
@@ -316,7 +316,7 @@ def _unfenced(text: str) -> str:
     return text
 
 
-def _once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+def _unique_keys(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("an object has the same key twice")
@@ -348,7 +348,7 @@ def _plain(text: str) -> str:
         text.encode()
     except UnicodeEncodeError as error:
         raise BadReply(
-            f"character {error.start + 1} of the answer is half of one, {text[error.start]!r}; "
+            f"character {error.start + 1} of the answer is a lone surrogate {text[error.start]!r}; "
             "write it as an escape"
         ) from error
     return _THOUGHT.sub("", text.removeprefix("\ufeff").replace("\r\n", "\n"))
@@ -367,4 +367,4 @@ def _parses(code: str) -> bool:
 
 
 def _brief(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+    return text if len(text) <= MAX_QUOTED_CHARS else f"{text[: MAX_QUOTED_CHARS - 1]}…"

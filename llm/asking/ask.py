@@ -14,12 +14,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from llm.asking.answers import json_of
+from llm.asking.answers import parse_json
 from llm.asking.prompts import fenced, mark_for
 from llm.asking.schemas import complete
 from llm.errors import BadReply, CallFailed, Refused, Rejected, Truncated
 from llm.provider import PROVIDERS, Provider, named
-from llm.tokens import REASON, answer_tokens, question_tokens, texts_of
+from llm.tokens import RETRY_RESERVE, answer_tokens, question_tokens, texts_of
 from llm.types import Code, Json, Message, Reply, Request
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ async def ask_typed(
     missing.
     """
     question = replace(request, output=Json(complete(schema)))
-    return (await _asked(provider, question, lambda text: accept(json_of(text, schema))))[0]
+    return (await _ask(provider, question, lambda text: accept(parse_json(text, schema))))[0]
 
 
 async def ask_read(
@@ -52,10 +52,10 @@ async def ask_read(
 ) -> tuple[T, Reply]:
     """Returns the result of `read` for an answer in code or edits, and the reply. `read` may reject
     the answer with a `BadReply`."""
-    return await _asked(provider, replace(request, output=Code()), read)
+    return await _ask(provider, replace(request, output=Code()), read)
 
 
-async def _asked(provider: Provider, request: Request, read: Callable[[str], T]) -> tuple[T, Reply]:
+async def _ask(provider: Provider, request: Request, read: Callable[[str], T]) -> tuple[T, Reply]:
     question, fault, first = request, "", request.max_tokens
     for _ in range(2):
         reply = await complete_reply(provider, question)
@@ -88,7 +88,7 @@ def _with_higher_limit(provider: Provider, request: Request, reply: Reply) -> Re
     if longest:
         most = min(most, longest - reasoning)
     if provider.window is not None:
-        question = question_tokens(provider.count, texts_of(request)) + REASON
+        question = question_tokens(provider.count, texts_of(request)) + RETRY_RESERVE
         most = min(most, provider.window - question - reasoning)
     if most < MIN_LIMIT_FACTOR * limit:
         return request

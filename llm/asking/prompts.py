@@ -62,7 +62,7 @@ class Trim(_Strict):
         return Part(name, text, self.priority, floor, self.keep)
 
 
-class Framed(_Strict):
+class AnswerFrame(_Strict):
     """The text around a model's output; see `llm.types.Prefill`."""
 
     opening: Annotated[str, Field(min_length=1)]
@@ -70,7 +70,7 @@ class Framed(_Strict):
 
 
 def _one_text(given: object) -> object:
-    """Joins a template that is given as a list."""
+    """Joins a template that is a list of texts."""
     if isinstance(given, list) and all(isinstance(piece, str) for piece in given):
         return "\n\n".join(piece.strip("\n") for piece in given) + "\n"
     return given
@@ -86,7 +86,7 @@ class Prompt(_Strict):
     It may then follow an instruction in a value, but its answer is verified."""
     system: Annotated[str, Field(min_length=1)]
     templates: Annotated[dict[str, Annotated[str, BeforeValidator(_one_text)]], Field(min_length=1)]
-    frames: dict[str, Framed] = Field(default_factory=dict)
+    frames: dict[str, AnswerFrame] = Field(default_factory=dict)
     """Template to the prefill of its answers."""
     parts: dict[str, Trim]
     max_tokens: Annotated[int, Field(ge=1)]
@@ -141,7 +141,7 @@ class Prompt(_Strict):
             self.templates[template], variables, None if self.data == "marked" else fences
         )
 
-    def laid_out(self, template: str, variables: Mapping[str, str]) -> tuple[Part, ...]:
+    def template_parts(self, template: str, variables: Mapping[str, str]) -> tuple[Part, ...]:
         """The variables of a template as parts that can be cut, in order."""
         return tuple(
             self.parts[name].part(name, variables[name]) for name in self.variables(template)
@@ -167,7 +167,7 @@ def rendered(
 
 
 def fenced(name: str, value: str, mark: str) -> str:
-    """A value between two lines with a mark."""
+    """A value between a `<data ...>` and a `</data ...>` line with the same mark."""
     return f'<data name="{name}" mark="{mark}">\n{value.rstrip(chr(10))}\n</data mark="{mark}">'
 
 
@@ -199,7 +199,7 @@ def load(folder: Path, role: str) -> Prompt:
     return _parsed(_read(folder / f"{role}.yaml"), role)
 
 
-class Current(NamedTuple):
+class PromptState(NamedTuple):
     """A role's current prompt."""
 
     prompt: Prompt
@@ -228,25 +228,25 @@ class Prompts:
         self._last_valid = dict(self._first)
         for role in roles:
             if self._first[role] != self._reference[role]:
-                self._usable(self._first[role], role)
+                self._validated(self._first[role], role)
 
-    def current(self, role: str) -> Current:
-        """The prompt for the next call; raises `BadPrompt` if there was never a valid one."""
+    def current(self, role: str) -> PromptState:
+        """The prompt for the next call; raises `BadPrompt` if no version was ever valid."""
         try:
             text = self._text(role)
-            prompt = self._usable(text, role)
+            prompt = self._validated(text, role)
         except BadPrompt as error:
             last = _parsed(self._last_valid.get(role, ""), role)
-            return Current(last, refused=f"{error} Until then version {last.version} is used.")
+            return PromptState(last, refused=f"{error} Until then version {last.version} is used.")
         self._last_valid[role] = text
         if text == self._first.get(role):
-            return Current(prompt)
-        return Current(prompt, changed=(
+            return PromptState(prompt)
+        return PromptState(prompt, changed=(
             f"The prompt {role}.yaml was changed while the program runs; from now on version "
             f"{prompt.version} is used ({prompt.hash})."
         ))
 
-    def _usable(self, text: str, role: str) -> Prompt:
+    def _validated(self, text: str, role: str) -> Prompt:
         """The prompt of a text; raises `BadPrompt` if its variables differ from those of the
         project's own prompt, whose values it will be given."""
         prompt, reference = _parsed(text, role), _parsed(self._reference.get(role, ""), role)
@@ -286,7 +286,7 @@ def _parsed(text: str, role: str) -> Prompt:
         raise _bad(role, "system", f"may have {SCHEMA} once and no other variable")
     shown: set[str] = set()
     for name, template in prompt.templates.items():
-        for fault in _faults(template):
+        for fault in _template_errors(template):
             raise _bad(role, f"templates.{name}", fault)
         shown |= {*prompt.variables(name)}
     for name in sorted(shown ^ prompt.parts.keys()):
@@ -295,7 +295,7 @@ def _parsed(text: str, role: str) -> Prompt:
     return prompt
 
 
-def _faults(template: str) -> list[str]:
+def _template_errors(template: str) -> list[str]:
     """What is wrong with a template."""
     names = _VARIABLE.findall(template)
     if not template.strip():
@@ -315,7 +315,7 @@ def _content(text: str, role: str) -> object:
     """The content of a YAML text without duplicate keys, which YAML's loader would allow."""
     import yaml
 
-    class Once(yaml.SafeLoader):
+    class UniqueKeyLoader(yaml.SafeLoader):
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
             keys = [str(key.value) for key, _ in node.value]
             twice = next((key for key in keys if keys.count(key) > 1), None)
@@ -324,7 +324,7 @@ def _content(text: str, role: str) -> object:
             return super().construct_mapping(node, deep)
 
     try:
-        return yaml.load(text, Loader=Once)
+        return yaml.load(text, Loader=UniqueKeyLoader)
     except yaml.YAMLError as error:
         raise BadPrompt(f"the prompt {role}.yaml is not YAML. Correct it: {error}.") from error
 

@@ -16,20 +16,20 @@ Schema = Mapping[str, object]
 Change = Callable[[dict[str, object]], dict[str, object]]
 
 
-def mapped(schema: Schema, change: Change) -> dict[str, object]:
+def transform(schema: Schema, change: Change) -> dict[str, object]:
     """A schema after a change to each inner schema and then to itself."""
     found = dict(schema)
     match found.get("properties"), found.get("items"):
         case Mapping() as properties, _:
-            found["properties"] = {name: mapped(one, change) for name, one in properties.items()}
+            found["properties"] = {name: transform(one, change) for name, one in properties.items()}
         case _, Mapping() as items:
-            found["items"] = mapped(items, change)
+            found["items"] = transform(items, change)
     return change(found)
 
 
 def without_keys(schema: Schema, *words: str) -> dict[str, object]:
     """The schema without these keywords at any depth."""
-    return mapped(schema, lambda one: {
+    return transform(schema, lambda one: {
         word: value for word, value in one.items() if word not in words
     })
 
@@ -42,9 +42,9 @@ def inlined(schema: Schema) -> dict[str, object]:
     def resolved(one: dict[str, object]) -> dict[str, object]:
         if "$ref" not in one:
             return one
-        return mapped(definitions[str(one["$ref"]).removeprefix("#/$defs/")], resolved)
+        return transform(definitions[str(one["$ref"]).removeprefix("#/$defs/")], resolved)
 
-    return without_keys(mapped(schema, resolved), "$defs", "title", "description")
+    return without_keys(transform(schema, resolved), "$defs", "title", "description")
 
 
 def complete(schema: Schema) -> dict[str, object]:
@@ -54,7 +54,7 @@ def complete(schema: Schema) -> dict[str, object]:
         properties = one.get("properties")
         return one | {"required": [*properties]} if isinstance(properties, dict) else one
 
-    return without_keys(mapped(schema, asked), "default")
+    return without_keys(transform(schema, asked), "default")
 
 
 _KNOWN = {
@@ -64,7 +64,7 @@ _KNOWN = {
 """The keywords that a grammar enforces."""
 
 
-def in_words(schema: Schema, place: str = "") -> str:
+def schema_text(schema: Schema, place: str = "") -> str:
     """A one-line description of an inlined schema for a prompt. Raises `BadPrompt` for a missing
     bound or an unknown keyword. `place` is the path in the answer, such as `calls/each/why`."""
     match schema:
@@ -79,7 +79,7 @@ def in_words(schema: Schema, place: str = "") -> str:
         case {"type": "integer", "minimum": int(least), "maximum": int(most)}:
             return f"whole number from {least} to {most}"
         case {"type": "array", "items": Mapping() as items, "maxItems": int(most)}:
-            inside = in_words(items, f"{place}/each")
+            inside = schema_text(items, f"{place}/each")
             return f"[{schema.get('minItems', 0)} to {most} of: {inside}]"
         case {
             "type": "object", "properties": Mapping() as properties, "required": [*required],
@@ -88,7 +88,7 @@ def in_words(schema: Schema, place: str = "") -> str:
             shown = []
             for name, one in properties.items():
                 is_asked = name in required or "default" in one
-                words = in_words(one if is_asked else {}, f"{place}/{name}")
+                words = schema_text(one if is_asked else {}, f"{place}/{name}")
                 shown.append(f'"{name}": {words}')
             return f"{{{', '.join(shown)}}}"
     raise BadPrompt(

@@ -7,8 +7,8 @@ the first one that fits is returned. Three properties hold for every token count
 if everything fits, a part is shortened only when all less useful parts are at their floors, and a
 larger window never shows less. The last one needs a count that does not fall when text is added.
 
-The mark in a shortened text states the original length, not how much is missing, so that each
-version is contained in the one before it.
+The mark in a shortened text states the original length, not the number of missing characters. So
+it is the same in every version, and a shorter version has no text that a longer one lacks.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ Keep = Literal["head", "tail", "both"]
 Measure = Callable[[Mapping[str, str]], int]
 """Counts the tokens of a request with these texts, by the names of the parts."""
 
-LEAST = 80
+MIN_PART_CHARS = 80
 """Characters below which a part is left out rather than shortened."""
-UNEVEN = 200
+LINE_SLACK = 200
 """The most characters that are dropped to cut at the end of a line."""
 
 
@@ -112,7 +112,7 @@ def _most_kept(part: Part, room: int, measure: Measure, texts: Mapping[str, str]
     def fits(kept: int) -> bool:
         return measure({**texts, part.name: shortened(part, kept)}) <= room
 
-    low = max(part.floor, LEAST)
+    low = max(part.floor, MIN_PART_CHARS)
     if low > high or not fits(low):
         return part.floor
     while low < high:
@@ -138,7 +138,7 @@ def _mark(part: Part) -> str:
 def _ends(part: Part, kept: int) -> tuple[int, int]:
     """How many characters stay at the head and at the tail. Neither falls as `kept` grows.
 
-    Both consist of whole lines if that drops at most `UNEVEN` characters and none of the floor.
+    Both consist of whole lines if that drops at most `LINE_SLACK` characters and none of the floor.
     """
     text, size = part.text, len(part.text)
     head, tail = _shares(part, kept)
@@ -147,8 +147,8 @@ def _ends(part: Part, kept: int) -> tuple[int, int]:
     after = text.find("\n", size - tail) + 1 if tail else 0
     lines_tail = size - after if after else 0
     return (
-        lines_head if lines_head >= max(least_head, 1, head - UNEVEN) else head,
-        lines_tail if lines_tail >= max(least_tail, 1, tail - UNEVEN) else tail,
+        lines_head if lines_head >= max(least_head, 1, head - LINE_SLACK) else head,
+        lines_tail if lines_tail >= max(least_tail, 1, tail - LINE_SLACK) else tail,
     )
 
 

@@ -69,7 +69,7 @@ class OllamaProvider(HttpProvider):
         self._client = AsyncClient(
             host=self.url, timeout=httpx.Timeout(LOADING_S, connect=connection.connect_s),
             follow_redirects=False, trust_env=not on_this_machine(self.url),
-            event_hooks={"request": [self._keyed]},
+            event_hooks={"request": [self._set_key_header]},
         )
 
     async def open_stream(self, request: Request, answer: ReplyStream) -> aclosing[Any]:
@@ -155,7 +155,7 @@ class OllamaProvider(HttpProvider):
                 f"{self.place} does not have {self.model!r}: run `ollama pull {self.model}`"
                 + (f", or choose one of {', '.join(there[:8])}" if there else "")
             )
-        shown = await self.unbilled(self._client.show(self.model))
+        shown = await self.call_unbilled(self._client.show(self.model))
         for name, value in (shown.modelinfo or {}).items():
             if name.endswith(".context_length") and isinstance(value, int) and value > 0:
                 self.window = min(int(self.connection.option("num_ctx")), value)
@@ -164,7 +164,7 @@ class OllamaProvider(HttpProvider):
         self._can_think = "thinking" in (shown.capabilities or ())
         self._checked = True
 
-    async def _keyed(self, request: httpx.Request) -> None:
+    async def _set_key_header(self, request: httpx.Request) -> None:
         """Sets the connection's key on a request, or none; ignores the environment."""
         request.headers.pop("authorization", None)
         if self.key:

@@ -60,14 +60,14 @@ class OpenAiProvider(HttpProvider):
         self.steps = {Rejected: f"{ERROR_ADVICE[Rejected]} and the preset"}
         local, remote = "start the server", "check the network and the base URL"
         self.unreachable_step = f"{UNREACHABLE}; {local if self.row.local else remote}"
-        patience = self._patience(connection.stall_s)
+        patience = self._timeouts(connection.stall_s)
         self._client = openai.AsyncOpenAI(
-            api_key="not sent: see _bare",
+            api_key="not sent: see _headers",
             base_url=self.url,
             max_retries=0,
             timeout=patience,
             http_client=httpx2.AsyncClient(
-                timeout=patience, event_hooks={"request": [self._bare]}, follow_redirects=False,
+                timeout=patience, event_hooks={"request": [self._headers]}, follow_redirects=False,
                 trust_env=not on_this_machine(self.url),
                 # A local server may close an idle connection just as the next call uses it.
                 limits=httpx2.Limits(max_keepalive_connections=0 if self.row.local else None),
@@ -77,7 +77,7 @@ class OpenAiProvider(HttpProvider):
     async def open_stream(self, request: Request, answer: ReplyStream) -> openai.AsyncStream[Any]:
         if not self.model:
             raise UnknownModel(f"{self.name} has no default model: set a model for it")
-        asked = self._asked(request)
+        asked = self._request_body(request)
         answer.optional = frozenset(ALIASES.get(name, name) for name in asked.keys() & OPTIONAL)
         chunks = await self._client.chat.completions.create(**asked)
         answer.accepted = True
@@ -130,14 +130,14 @@ class OpenAiProvider(HttpProvider):
     async def close(self) -> None:
         await self._client.close()
 
-    def _patience(self, first_s: float) -> httpx2.Timeout:
+    def _timeouts(self, first_s: float) -> httpx2.Timeout:
         """The time-outs; `first_s` is the longest silence, also before the first byte."""
         return httpx2.Timeout(
             connect=self.connection.connect_s, read=first_s,
             write=self.connection.stall_s, pool=self.connection.connect_s,
         )
 
-    async def _bare(self, request: httpx2.Request) -> None:
+    async def _headers(self, request: httpx2.Request) -> None:
         """Replaces the headers that the SDK and the environment set by the required ones."""
         headers = {
             "Host": request.headers["host"],
@@ -151,7 +151,7 @@ class OpenAiProvider(HttpProvider):
             headers["Authorization"] = f"Bearer {self.key.reveal()}"
         request.headers = httpx2.Headers(headers)
 
-    def _asked(self, request: Request) -> dict[str, Any]:
+    def _request_body(self, request: Request) -> dict[str, Any]:
         """The request's body for this server."""
         row, system = self.row, escape_surrogates(request.system)
         asked: dict[str, Any] = {
@@ -185,7 +185,7 @@ class OpenAiProvider(HttpProvider):
         last = [{"role": "assistant", "content": prefill.text}] if prefill is not None else []
         asked["messages"] = [*first, *turns(request), *last]
         if row.local:
-            asked["timeout"] = self._patience(self.loading_s(request))
+            asked["timeout"] = self._timeouts(self.loading_s(request))
         return asked
 
     def takes_schema(self, request: Request) -> bool:

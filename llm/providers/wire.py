@@ -40,21 +40,21 @@ from llm.provider import (
     checked_url,
     escape_surrogates,
     estimated_tokens,
+    implausibly_few,
     overlong_message,
-    too_few,
 )
 from llm.redaction import MARK, Redactor
 from llm.tokens import texts_of
 from llm.types import MAX_TOKENS, Finish, Json, Reply, Request, Stream, TokenAlternative, Usage
 
 T = TypeVar("T")
-Faults = tuple[type[Exception], ...]
+ExceptionTypes = tuple[type[Exception], ...]
 
 LOADING_S = 300.0
 """The longest wait for the first piece from a server that may be loading its model; the request's
 deadline also applies."""
 CLOSING_S = 3.0
-"""The longest wait for data after the end of an answer, such as its token count."""
+"""The longest wait for data that follows a finished answer, such as its token count."""
 MAX_SHOWN = 300
 """The maximum characters of a provider's error text in a message."""
 
@@ -163,11 +163,11 @@ def kind_of(reply: ErrorReply) -> type[CallFailed]:
     return Rejected if status < 500 else ProviderDown
 
 
-PLAIN_ENDS = ("", "stop", "length", "end_turn", "stop_sequence")
+PLAIN_FINISH = ("", "stop", "length", "end_turn", "stop_sequence")
 """Finish reasons that need no explanation."""
 
 
-NOTHING = Usage()
+NO_USAGE = Usage()
 
 
 @dataclass
@@ -190,7 +190,7 @@ class ReplyStream:
     why: str = ""
     """The server's explanation of the finish reason."""
     refusal: str = ""
-    counts: Usage = NOTHING
+    counts: Usage = NO_USAGE
     """The server's token counts."""
     pieces: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
@@ -241,12 +241,12 @@ class HttpProvider(ABC):
     """A model behind a server, accessed through an SDK. See `Provider`."""
 
     finishes: ClassVar[Mapping[str, Finish]]
-    sdk_errors: ClassVar[Faults]
+    sdk_errors: ClassVar[ExceptionTypes]
     """The exceptions of the SDK and of its transport."""
-    wrapper_errors: ClassVar[Faults] = ()
+    wrapper_errors: ClassVar[ExceptionTypes] = ()
     """SDK exceptions that wrap a transport exception."""
-    unreachable: ClassVar[Faults]
-    timeout_errors: ClassVar[Faults]
+    unreachable: ClassVar[ExceptionTypes]
+    timeout_errors: ClassVar[ExceptionTypes]
     listing_s: ClassVar[float] = 20.0
     """The time-out in seconds of requests that are not billed, such as the list of models."""
 
@@ -272,7 +272,7 @@ class HttpProvider(ABC):
             sendable_key(self.key, self.name, self.row.key)
         self.url = checked_url(connection.base_url or self.row.base_url, self.name)
         self.place = f"{self.name} at {place(self.url)}"
-        self._faults: Faults = (*self.sdk_errors, TimeoutError, Unreadable)
+        self._handled_errors: ExceptionTypes = (*self.sdk_errors, TimeoutError, MalformedReply)
 
     @abstractmethod
     async def open_stream(
@@ -299,21 +299,21 @@ class HttpProvider(ABC):
         answer = ReplyStream(self.finishes, request.max_tokens)
         fault: CallFailed | None = None
         if isinstance(request.output, Json) and not self.takes_schema(request):
-            request = replace(request, system=f"{request.system}{form_words(request.output)}")
+            request = replace(request, system=f"{request.system}{schema_prompt(request.output)}")
         prefill = request.prefill if self.row.supports_prefill else None
         opening = before = "" if prefill is None else prefill.text
         try:
             async with await self.open_stream(request, answer) as pieces:
                 while True:
                     async with asyncio.timeout(self._silence_s(request, answer)):
-                        piece = await readable(anext(pieces, None))
+                        piece = await convert_errors(anext(pieces, None))
                     if piece is None:
                         break
                     text = self._text_of(piece, answer)
                     if text:
                         yield before + text
                         before = ""
-        except self._faults as error:
+        except self._handled_errors as error:
             if not answer.end:
                 fault = self._fault(error, answer, sent_text(request))
             # Otherwise the answer is complete, and only its token count is lost.
@@ -324,11 +324,11 @@ class HttpProvider(ABC):
         closing = "" if prefill is None or answer.finish != "stop" else prefill.stop
         if before + closing:
             yield before + closing
-        reason = answer.refusal or answer.why or ("" if answer.end in PLAIN_ENDS else answer.end)
+        reason = answer.refusal or answer.why or ("" if answer.end in PLAIN_FINISH else answer.end)
         whole = "".join((opening, *answer.pieces, closing))
         yield Reply(
             whole, answer.finish, self.name, self.model, usage,
-            note="; ".join(filter(None, (scrubbed(reason, self.key), self._unsent(request)))),
+            note="; ".join(filter(None, (redacted(reason, self.key), self._unsent(request)))),
             wall_s=time.perf_counter() - answer.started_at, first_s=answer.first_s,
             alternatives=tuple(
                 one._replace(at=one.at + len(opening)) for one in answer.alternatives
@@ -341,20 +341,20 @@ class HttpProvider(ABC):
         try:
             text = answer.add(self.read(piece, answer))
         except (AttributeError, TypeError) as error:
-            raise Unreadable(f"malformed piece: {error}") from None
-        if too_few(answer.most, answer.length + len(answer.refusal)):
-            raise Overlong
+            raise MalformedReply(f"malformed piece: {error}") from None
+        if implausibly_few(answer.most, answer.length + len(answer.refusal)):
+            raise AnswerTooLong
         return text
 
     async def models(self) -> tuple[str, ...]:
-        return await self.unbilled(self.list_models())
+        return await self.call_unbilled(self.list_models())
 
-    async def unbilled(self, answer: Awaitable[T]) -> T:
-        """The response to a request that is not billed."""
+    async def call_unbilled(self, answer: Awaitable[T]) -> T:
+        """Awaits a request that is not billed, within `listing_s`; converts its errors."""
         try:
             async with asyncio.timeout(self.listing_s):
-                return await readable(answer)
-        except self._faults as error:
+                return await convert_errors(answer)
+        except self._handled_errors as error:
             fault = self._fault(error, ReplyStream(self.finishes))
         raise fault
 
@@ -408,7 +408,7 @@ class HttpProvider(ABC):
                     return self._without(option, reply)
                 # A server that validates a request is at the right address.
                 step = step.partition(";")[0]
-            message = f"{self.place} {step} ({scrubbed(reply.line, self.key)})"
+            message = f"{self.place} {step} ({redacted(reply.line, self.key)})"
             if issubclass(kind, RateLimited):
                 return kind(
                     message, retry_after_s=reply.retry_after_s, started=started, usage=usage
@@ -417,7 +417,7 @@ class HttpProvider(ABC):
         cause = error.__cause__ if isinstance(error, self.wrapper_errors) else None
         fault = cause or error
         name = type(fault).__name__.strip("_")
-        what = scrubbed(f"{name}: {fault}".removesuffix(": "), self.key)
+        what = redacted(f"{name}: {fault}".removesuffix(": "), self.key)
         if isinstance(fault, self.unreachable) and not started:
             return ProviderDown(f"{self.place} {self.unreachable_step} ({what})")
         if isinstance(fault, (*self.timeout_errors, TimeoutError)):
@@ -425,10 +425,10 @@ class HttpProvider(ABC):
                 f"{self.place} sent nothing for too long ({what}); try again later",
                 started=started, usage=usage,
             )
-        if isinstance(fault, Overlong):
+        if isinstance(fault, AnswerTooLong):
             what = f"{self.place} {overlong_message(answer.most)}"
             return InvalidResponse(what, started=started, usage=usage)
-        garbled = isinstance(fault, Unreadable)
+        garbled = isinstance(fault, MalformedReply)
         words = "interrupted its answer" if started and not garbled else "sent an invalid response"
         kind = InvalidResponse if garbled and started else ProviderDown
         return kind(f"{self.place} {words} ({what})", started=started, usage=usage)
@@ -436,7 +436,7 @@ class HttpProvider(ABC):
     def _without(self, option: str, reply: ErrorReply) -> OptionRefused:
         """Marks an optional parameter as refused, so that it is not sent again."""
         self.refused.add(option)
-        complaint = scrubbed(reply.line, self.key)
+        complaint = redacted(reply.line, self.key)
         what, next_ = option, "omitted"
         if option == RESPONSE_FORMAT:
             what, next_ = "a schema", "described in the prompt"
@@ -453,7 +453,7 @@ def refused_option(reply: ErrorReply, optional: Set[str]) -> str:
     return next((one for one in (*named, RESPONSE_FORMAT) if one in optional), "")
 
 
-def form_words(output: Json) -> str:
+def schema_prompt(output: Json) -> str:
     """The schema of an answer as prompt text, for a server without a schema mode."""
     return (
         "\n\nAnswer with one JSON value, without a fence or other words, "
@@ -473,24 +473,24 @@ def sent_text(request: Request) -> str:
 
 def is_count(tokens: int, text: str) -> bool:
     """Whether a token count is plausible for a text; a real count may be low, but not 1."""
-    return tokens > 1 or not too_few(tokens, len(text))
+    return tokens > 1 or not implausibly_few(tokens, len(text))
 
 
-class Unreadable(Exception):
+class MalformedReply(Exception):
     """The response does not have the form that the SDK expects."""
 
 
-class Overlong(Unreadable):
+class AnswerTooLong(MalformedReply):
     """The answer exceeds its token limit."""
 
 
-async def readable(answer: Awaitable[T]) -> T:
-    """Awaits an SDK call and converts Python errors into `Unreadable`. SDKs do not validate a
+async def convert_errors(answer: Awaitable[T]) -> T:
+    """Awaits an SDK call and converts Python errors into `MalformedReply`. SDKs do not validate a
     server's JSON: deep nesting, huge numbers or missing objects raise built-in exceptions."""
     try:
         return await answer
     except (ValueError, AttributeError, TypeError, RecursionError) as fault:
-        raise Unreadable(str(fault)) from None
+        raise MalformedReply(str(fault)) from None
 
 
 def token_count(count: object) -> int | None:
@@ -524,7 +524,7 @@ def on_this_machine(url: str) -> bool:
     return host in ("localhost", "::1") or host.startswith("127.")
 
 
-def scrubbed(text: str, key: Secret) -> str:
+def redacted(text: str, key: Secret) -> str:
     """A provider's error text on one line of bounded length, with this key and everything that
     looks like a key replaced by stars."""
     text = Redactor([key]).text(text)

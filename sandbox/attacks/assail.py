@@ -1,4 +1,4 @@
-"""Runs attacks against a sandbox and, as a control, in a naive harness; returns the results.
+"""Runs attacks against a sandbox and, as a control, without a jail in a naive harness.
 
 The naive harness is a typical first sandbox: `subprocess.run([python, file])` with a time-out, the
 app's environment and inheritable descriptors, a reused folder, and a channel for the result. A
@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sandbox.attacks.attack import ATTACKS, THROUGH, Attack
+from sandbox.attacks.attack import ATTACK_SUCCEEDED, ATTACKS, Attack
 from sandbox.attacks.world import World
 from sandbox.contract import script
 from sandbox.levels import Isolation
 from sandbox.sandbox import Sandbox
 
-AT_ONCE = 4
+MAX_CONCURRENT = 4
 _NAIVE_TIMEOUT_S = 120.0
 _OUTPUT_KEPT = 10_000_000
 
@@ -54,7 +54,7 @@ class AttackResult:
     name: str
     result: Literal["blocked", "breached", "skipped"]
     errno: str = ""
-    """Its result in the jail: an errno, what ended it, `absent`, or `through`."""
+    """Its result in the jail: an errno, signal or limit that ended it, `absent` or `through`."""
     control: str = ""
     """Its result in the naive harness."""
     why: str = ""
@@ -93,10 +93,10 @@ async def run_attacks(
     sandbox: Sandbox, world: World, attacks: Sequence[Attack], level: str
 ) -> list[AttackResult]:
     """Runs every attack and its control; returns the results in the order of the attacks."""
-    some = asyncio.Semaphore(AT_ONCE)
+    semaphore = asyncio.Semaphore(MAX_CONCURRENT)
 
     async def one(attack: Attack) -> AttackResult:
-        async with some:
+        async with semaphore:
             return await _one(sandbox, world, attack, level)
 
     async with asyncio.TaskGroup() as group:
@@ -105,11 +105,11 @@ async def run_attacks(
 
 
 async def _one(sandbox: Sandbox, world: World, attack: Attack, level: str) -> AttackResult:
-    if unfit := attack.unfit():
-        return AttackResult(attack.name, "skipped", why=unfit)
-    if attack.name not in world.answers:
-        world.answers[attack.name] = await asyncio.to_thread(_in_naive_harness, attack, world)
-    control = world.answers[attack.name]
+    if why_unsupported := attack.why_unsupported():
+        return AttackResult(attack.name, "skipped", why=why_unsupported)
+    if attack.name not in world.control_runs:
+        world.control_runs[attack.name] = await asyncio.to_thread(_in_naive_harness, attack, world)
+    control = world.control_runs[attack.name]
     if control not in attack.control:
         found = control or "nothing: it did not complete"
         why = f"its control met {found}, so it proves nothing here"
@@ -119,9 +119,9 @@ async def _one(sandbox: Sandbox, world: World, attack: Attack, level: str) -> At
     if not started:
         why = f"it did not start: {stderr_tail}"
         return AttackResult(attack.name, "skipped", met, control, why)
-    # If nothing is promised, an error of the kernel itself is no refusal of the jail.
-    held = met in promised.split(" or ") if promised else met not in (*attack.control, "")
-    if held:
+    # If nothing is promised, an error that the control also gets does not count as blocked.
+    is_blocked = met in promised.split(" or ") if promised else met not in (*attack.control, "")
+    if is_blocked:
         return AttackResult(attack.name, "blocked", met, control)
     why = f"promised: {promised or 'nothing at this level'}"
     return AttackResult(
@@ -145,7 +145,7 @@ async def _in_jail(sandbox: Sandbox, world: World, attack: Attack) -> tuple[bool
         stderr_tail = outcome.stderr[-300:] or f"ended {outcome.ended}"
         started = started or report.starts > 0
         if number and not report.starts:
-            return started, THROUGH, f"the next job did not run: {stderr_tail}"
+            return started, ATTACK_SUCCEEDED, f"the next job did not run: {stderr_tail}"
         met = report.answer
         if met in errno.errorcode.values():
             break  # the first job was refused, so the second has nothing to find
@@ -154,7 +154,7 @@ async def _in_jail(sandbox: Sandbox, world: World, attack: Attack) -> tuple[bool
 
 def _in_naive_harness(attack: Attack, world: World) -> str:
     """The result of the attack without a jail; empty if it did not start."""
-    folder = Path(world.folder, "rooms", attack.name.replace("/", " "))
+    folder = Path(world.folder, "controls", attack.name.replace("/", " "))
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for number, text in enumerate(attack.texts()):
@@ -168,7 +168,7 @@ def _in_naive_harness(attack: Attack, world: World) -> str:
     if not reports[0].starts:
         return ""
     if attack.harness == "interpreter" and reports[-1].starts < len(paths):
-        return THROUGH  # the harness died before it ran the next program
+        return ATTACK_SUCCEEDED  # the harness died before it ran the next program
     return reports[-1].answer
 
 
@@ -179,7 +179,7 @@ def _run(arguments: list[str], folder: Path, world: World) -> AttackReport:
             ended = subprocess.run(
                 [sys.executable, *arguments, world.facts()],
                 stdin=subprocess.DEVNULL, capture_output=True, timeout=_NAIVE_TIMEOUT_S,
-                check=False, cwd=folder, pass_fds=(world.leaked, theirs.fileno()),
+                check=False, cwd=folder, pass_fds=(world.leaked_fd, theirs.fileno()),
             )
         except subprocess.TimeoutExpired as late:
             return read(late.stdout or b"", "timeout")

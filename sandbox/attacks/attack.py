@@ -1,8 +1,8 @@
 """Attacks on a sandbox: Python programs with the exact result that each level promises.
 
-An attack without a success proves nothing, since it may never have started. So each attack reports
-its start and its result, a level promises a specific error, and the same program must succeed, or
-at least reach the kernel, in a naive harness.
+A failed attack alone proves nothing, since it may never have started. So each attack reports its
+start and its result, each level promises a specific error, and in a naive harness the same program
+must succeed, or at least reach the kernel.
 
 Attacks are functions in the files of `cases/`, one file per rule, which are read and never
 imported; `cases/prelude.py` has their helpers. `cases/attacks.toml` has the expected results.
@@ -35,13 +35,13 @@ process      each in a new process, with everything that the host's process has
 interpreter  one after the other in one interpreter, like a harness that calls `exec`
 """
 
-THROUGH = "through"
+ATTACK_SUCCEEDED = "through"
 """The result of a successful attack."""
 
 _CASES = Path(__file__).with_name("cases")
 _PRELUDE = (_CASES / "prelude.py").read_text("utf-8")
 _LIMITS = Limits(wall_s=20, cpu_s=20, memory_mib=400, output_bytes=100_000, file_mib=4)
-_CALL = re.compile(r"\b(?:call\(|numbered\(|otherwise\(-1, )\"(\w+)\"")
+_CALL = re.compile(r"\b(?:call\(|syscall_number\(|call_or\(-1, )\"(\w+)\"")
 
 MACHINES = ("x86_64", "aarch64")
 
@@ -69,18 +69,18 @@ class Attack:
     """Level to the promised result: an errno, the signal or limit that ended the process, or
     `absent` if nothing was found; "one or other" if it depends on the owner of a file. A missing
     level promises nothing."""
-    control: tuple[str, ...] = (THROUGH,)
+    control: tuple[str, ...] = (ATTACK_SUCCEEDED,)
     """The results in the naive harness that prove the attack valid: `through`, or an errno with
     which the kernel, not a jail, rejects the call."""
     probe: str = ""
-    """A second attempt in the next job, whose result counts after the first one has run."""
+    """A second attempt, run in the next job unless the first is refused; its result then counts."""
     harness: Harness = "process"
     machines: tuple[str, ...] = MACHINES
     limits: Limits = _LIMITS
     with_site: bool = False
     """Whether the job gets the world's folder of packages."""
 
-    def unfit(self) -> str:
+    def why_unsupported(self) -> str:
         """Why this machine cannot run the attack; empty if it can."""
         machine = platform.machine()
         if machine not in self.machines:

@@ -18,7 +18,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Self
 
-from sandbox import types as ours
+from sandbox import types as sandbox_types
 from sandbox.contract.programs import KEY_NAME, planted_key
 from sandbox.types import SandboxError
 
@@ -27,7 +27,7 @@ VICTIMS = 3
 
 _VICTIM = """\
 import ctypes, sys
-# Where a security module asks for it, anyone may look in: the victim is there to be reached.
+# PR_SET_PTRACER_ANY: if Yama restricts debugging, every process may debug this victim.
 ctypes.CDLL(None).prctl(0x59616d61, ctypes.c_ulong(-1))
 memory = ctypes.create_string_buffer(sys.stdin.readline().strip().encode())
 print(ctypes.addressof(memory), flush=True)
@@ -36,7 +36,7 @@ sys.stdin.read()
 
 
 class World:
-    """The planted targets of a gauntlet, which exist while the context lasts."""
+    """The targets of a gauntlet, created on entering the context and removed on leaving it."""
 
     def __init__(self) -> None:
         self._exits = AsyncExitStack()
@@ -44,9 +44,9 @@ class World:
         self.folder = ""
         self.site = ""
         """A folder of packages for jobs."""
-        self.leaked = -1
+        self.leaked_fd = -1
         """An inheritable descriptor of the private file."""
-        self.answers: dict[str, str] = {}
+        self.control_runs: dict[str, str] = {}
         """The results in the naive harness, by the attack's name."""
 
     def facts(self) -> str:
@@ -80,7 +80,7 @@ class World:
         private = self._secret("private")
         for name, mode in (
             ("home/.ssh", 0o700), ("open/full", 0o755), ("site", 0o755), ("packages", 0o755),
-            ("rooms", 0o755),
+            ("controls", 0o755),
         ):
             (folder / name).mkdir(parents=True)
             (folder / name).chmod(mode)
@@ -97,9 +97,9 @@ class World:
             (folder / name).chmod(mode)
         (folder / "open").chmod(0o777)
         self.site = str(folder / "site")
-        self.leaked = os.open(folder / "home/.ssh/id_secret", os.O_RDONLY)
-        stack.callback(os.close, self.leaked)
-        os.set_inheritable(self.leaked, True)
+        self.leaked_fd = os.open(folder / "home/.ssh/id_secret", os.O_RDONLY)
+        stack.callback(os.close, self.leaked_fd)
+        os.set_inheritable(self.leaked_fd, True)
         self._facts |= {
             "folder": self.folder,
             "private_file": str(folder / "home/.ssh/id_secret"),
@@ -107,7 +107,7 @@ class World:
             "open_folder": str(folder / "open"),
             "site": self.site,
             "packages": str(folder / "packages"),
-            "source": str(Path(ours.__file__).resolve()),
+            "source": str(Path(sandbox_types.__file__).resolve()),
             "token": f"sandbox-{secrets.token_hex(4)}",
         }
 
@@ -142,7 +142,7 @@ class World:
                 sys.executable, "-I", "-S", "-c", _VICTIM, argument,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             )
-            stack.push_async_callback(_end, victim)
+            stack.push_async_callback(_kill_and_wait, victim)
             assert victim.stdin is not None
             assert victim.stdout is not None
             victim.stdin.write(memory.encode() + b"\n")
@@ -157,7 +157,7 @@ class World:
         }
 
 
-async def _end(victim: asyncio.subprocess.Process) -> None:
+async def _kill_and_wait(victim: asyncio.subprocess.Process) -> None:
     if victim.returncode is None:
         victim.kill()
     await victim.communicate()

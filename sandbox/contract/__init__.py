@@ -7,13 +7,13 @@ from sandbox.contract.checks import (
     ECHO,
     EXECUTE,
     HONEST_CHECKS,
+    CheckResult,
     ContractCheck,
-    Finding,
-    findings,
+    run_checks,
 )
 from sandbox.contract.programs import GENEROUS_LIMITS, HONEST, RUN_AS_MAIN, script
 
 __all__ = [
     "CHECKS", "ECHO", "EXECUTE", "GENEROUS_LIMITS", "HONEST", "HONEST_CHECKS", "RUN_AS_MAIN",
-    "ContractCheck", "Finding", "findings", "script",
+    "CheckResult", "ContractCheck", "run_checks", "script",
 ]

@@ -43,9 +43,9 @@ while (item := jail.receive()) is not None:
 """A batch program that executes each item as source and echoes it."""
 
 ALL_LEVELS: frozenset[Level] = frozenset(get_args(Level))
-WITH_FILES = ALL_LEVELS - {"L2"}
-WITH_PROCESSES: frozenset[Level] = frozenset({"L1", "R"})
-GRANTING: frozenset[Level] = frozenset({"L4", "L1", "R"})
+FILE_LEVELS = ALL_LEVELS - {"L2"}
+PROCESS_LEVELS: frozenset[Level] = frozenset({"L1", "R"})
+GRANT_LEVELS: frozenset[Level] = frozenset({"L4", "L1", "R"})
 """Levels at which a job may be granted processes and a private network."""
 
 
@@ -58,9 +58,9 @@ class ContractCheck:
     levels: frozenset[Level] = ALL_LEVELS
     """The levels at which it is claimed."""
     needs_own_user: bool = False
-    """Whether jobs must run as another user than the host, or be isolated as strongly."""
+    """Whether it needs jobs that run as another user than the host, or an equal isolation."""
     needs_modes: bool = False
-    """Not claimed at L3 if jobs run as the host's user; see `ContractProgram`."""
+    """Whether it is not claimed at L3 if jobs run as the host's user; see `ContractProgram`."""
     missing: Callable[[], str] = str
     """The missing requirement of the check on this machine; empty if none."""
 
@@ -83,7 +83,7 @@ def _seen(outcome: Outcome) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _unless(holds: bool, outcome: Outcome) -> str:
+def _mismatch(holds: bool, outcome: Outcome) -> str:
     return "" if holds else _seen(outcome)
 
 
@@ -91,7 +91,7 @@ def _exists(path: str) -> bool:
     return os.path.exists(path)
 
 
-async def _emptied(path: str) -> bool:
+async def _becomes_empty(path: str) -> bool:
     """Whether a folder is removed or empty within five seconds; large ones are removed later."""
     for _ in range(100):
         if not _exists(path) or not os.listdir(path):
@@ -108,17 +108,17 @@ def _write(path: str, text: str) -> None:
     Path(path).write_text(text, encoding="utf-8")
 
 
-def _runs(program: ContractProgram) -> Callable[[Sandbox], Awaitable[str]]:
+def _program_check(program: ContractProgram) -> Callable[[Sandbox], Awaitable[str]]:
     async def seen_wrong(sandbox: Sandbox) -> str:
         outcome = await sandbox.run(program.job())
-        return _unless(program.as_expected(outcome), outcome)
+        return _mismatch(program.as_expected(outcome), outcome)
 
     return seen_wrong
 
 
 async def _error(sandbox: Sandbox) -> str:
     outcome = await sandbox.run(script("def f():\n    return 1 / 0\nf()\n"))
-    return _unless(
+    return _mismatch(
         outcome.ended == "exited"
         and outcome.exit_code == 1
         and outcome.stderr.startswith("Traceback (most recent call last):\n")
@@ -137,7 +137,7 @@ async def _imports(sandbox: Sandbox) -> str:
         limits=GENEROUS_LIMITS,
     )
     outcome = await sandbox.run(job)
-    return _unless((outcome.ended, outcome.messages) == ("completed", ([1, 2, 3],)), outcome)
+    return _mismatch((outcome.ended, outcome.messages) == ("completed", ([1, 2, 3],)), outcome)
 
 
 async def _bytes(sandbox: Sandbox) -> str:
@@ -147,7 +147,7 @@ async def _bytes(sandbox: Sandbox) -> str:
         files={"one.bin": held.decode("utf-8", "surrogateescape")}, limits=GENEROUS_LIMITS,
     )
     outcome = await sandbox.run(job)
-    return _unless((outcome.ended, outcome.messages) == ("completed", ([*held],)), outcome)
+    return _mismatch((outcome.ended, outcome.messages) == ("completed", ([*held],)), outcome)
 
 
 async def _package_folders(sandbox: Sandbox) -> str:
@@ -157,7 +157,7 @@ async def _package_folders(sandbox: Sandbox) -> str:
             Job("import of_a_site\njail.send(of_a_site.VALUE)", package_folders=(site,),
                 limits=GENEROUS_LIMITS)
         )
-    return _unless((outcome.ended, outcome.messages) == ("completed", (4,)), outcome)
+    return _mismatch((outcome.ended, outcome.messages) == ("completed", (4,)), outcome)
 
 
 async def _values(sandbox: Sandbox) -> str:
@@ -178,21 +178,21 @@ async def _values(sandbox: Sandbox) -> str:
     return ""
 
 
-async def _end_of_talk(sandbox: Sandbox) -> str:
+async def _receive_after_end(sandbox: Sandbox) -> str:
     async with sandbox.start(Job("jail.send(1); jail.send(2)", limits=GENEROUS_LIMITS)) as job:
         talk = [await job.receive(), await job.receive(), await job.receive()]
         await job.send("nobody hears this")
         again = await job.receive()
         outcome = await job.finish()
     ended = isinstance(talk[2], Outcome) and talk[2].ended == "completed"
-    return _unless(talk[:2] == [1, 2] and ended and again == talk[2] == outcome, outcome)
+    return _mismatch(talk[:2] == [1, 2] and ended and again == talk[2] == outcome, outcome)
 
 
-async def _kept_messages(sandbox: Sandbox) -> str:
+async def _unreceived_messages(sandbox: Sandbox) -> str:
     async with sandbox.start(Job("for n in range(3): jail.send(n)", limits=GENEROUS_LIMITS)) as job:
         first = await job.receive()
         outcome = await job.finish()
-    return _unless(first == 0 and outcome.messages == (1, 2), outcome)
+    return _mismatch(first == 0 and outcome.messages == (1, 2), outcome)
 
 
 async def _late_answer(sandbox: Sandbox) -> str:
@@ -204,7 +204,7 @@ async def _late_answer(sandbox: Sandbox) -> str:
         again = await job.kill()
     if not isinstance(outcome, Outcome):
         return f"received {outcome!r}"
-    return _unless(outcome.ended == "timeout" and again == outcome, outcome)
+    return _mismatch(outcome.ended == "timeout" and again == outcome, outcome)
 
 
 async def _batch(sandbox: Sandbox) -> str:
@@ -242,7 +242,7 @@ async def _close(replies: object) -> None:
         await close()
 
 
-async def _stillborn_batch(sandbox: Sandbox) -> str:
+async def _crashing_batch(sandbox: Sandbox) -> str:
     async with sandbox.batch(Job("raise ValueError('at once')", limits=GENEROUS_LIMITS)) as batch:
         seen = [reply async for _, reply in batch.replies([1, 2, 3, 4], item_wall_s=5)]
     ended = [reply.ended for reply in seen if isinstance(reply, LostItem)]
@@ -286,14 +286,14 @@ async def _cancelled_at_once(sandbox: Sandbox) -> str:
 async def _environment(sandbox: Sandbox) -> str:
     with planted_key("planted"):
         outcome = await sandbox.run(script(text("looks_for_a_key"), arguments=(KEY_NAME,)))
-    return _unless(outcome.stdout == "None C.UTF-8\n0\n", outcome)
+    return _mismatch(outcome.stdout == "None C.UTF-8\n0\n", outcome)
 
 
 async def _host_signal(sandbox: Sandbox) -> str:
     # Signal 0 needs the same permission as SIGKILL but does not harm the host.
     host_pid = (str(os.getpid()),)
     outcome = await sandbox.run(script(text("signals_its_host"), arguments=host_pid))
-    return _unless(outcome.ended == "completed" and "allowed" not in outcome.stdout, outcome)
+    return _mismatch(outcome.ended == "completed" and "allowed" not in outcome.stdout, outcome)
 
 
 async def _flood(sandbox: Sandbox) -> str:
@@ -313,7 +313,7 @@ async def _fork_bomb(sandbox: Sandbox) -> str:
         return _seen(outcome)
     # An ordinary user's other processes count too, so the actual limit differs.
     most = 32 if os.geteuid() == 0 else 4000
-    return _unless(int(outcome.stdout) <= most, outcome)
+    return _mismatch(int(outcome.stdout) <= most, outcome)
 
 
 async def _daemon(sandbox: Sandbox) -> str:
@@ -331,7 +331,7 @@ async def _daemon(sandbox: Sandbox) -> str:
 async def _huge_message(sandbox: Sandbox) -> str:
     job = Job("jail.send('x' * 3_000_000)", limits=Limits(wall_s=30, message_bytes=1_000_000))
     outcome = await sandbox.run(job)
-    return _unless(
+    return _mismatch(
         (outcome.ended, outcome.limit) == ("garbled", "messages of more than 1000000 bytes"),
         outcome,
     )
@@ -346,10 +346,10 @@ async def _deep_message(sandbox: Sandbox) -> str:
     return ""
 
 
-async def _left_behind(sandbox: Sandbox) -> str:
+async def _files_removed(sandbox: Sandbox) -> str:
     outcome = await sandbox.run(script(text("leaves_much_behind")))
     folder = outcome.stdout.strip()
-    return _unless(outcome.ended == "completed" and await _emptied(folder), outcome)
+    return _mismatch(outcome.ended == "completed" and await _becomes_empty(folder), outcome)
 
 
 async def _confined_files(sandbox: Sandbox) -> str:
@@ -359,7 +359,7 @@ async def _confined_files(sandbox: Sandbox) -> str:
         os.chmod(secret, 0o600)
         os.chmod(folder, 0o755)
         outcome = await sandbox.run(script(text("reads_a_secret"), arguments=(secret,)))
-    return _unless(outcome.stdout == "refused\n", outcome)
+    return _mismatch(outcome.stdout == "refused\n", outcome)
 
 
 async def _separate_jobs(sandbox: Sandbox) -> str:
@@ -371,21 +371,21 @@ async def _separate_jobs(sandbox: Sandbox) -> str:
             return f"received {received!r}"
         reaches = script(text("reaches_for_another"), stdin=f"{received[0]}\n{received[1]}\n")
         outcome = await sandbox.run(reaches)
-    return _unless(outcome.stdout == "refused\nrefused\n-1\n", outcome)
+    return _mismatch(outcome.stdout == "refused\nrefused\n-1\n", outcome)
 
 
 def _levels(program: ContractProgram) -> frozenset[Level]:
     if program.levels is not None:
         return frozenset(program.levels)
     if program.processes or program.loopback:
-        return GRANTING
-    return WITH_FILES if program.needs_files else ALL_LEVELS
+        return GRANT_LEVELS
+    return FILE_LEVELS if program.needs_files else ALL_LEVELS
 
 
 def _checks(programs: tuple[ContractProgram, ...]) -> tuple[ContractCheck, ...]:
     return tuple(
         ContractCheck(
-            program.claim, _runs(program), _levels(program),
+            program.claim, _program_check(program), _levels(program),
             needs_modes=program.needs_modes, missing=program.missing,
         )
         for program in programs
@@ -398,28 +398,28 @@ CHECKS: tuple[ContractCheck, ...] = (
     *_checks(HOSTILE),
     ContractCheck("an uncaught error is shown as Python shows it", _error),
     ContractCheck("files and modules given to a job can be imported", _imports),
-    ContractCheck("a binary file keeps all its bytes", _bytes, WITH_FILES),
+    ContractCheck("a binary file keeps all its bytes", _bytes, FILE_LEVELS),
     ContractCheck(
-        "packages of a folder in `package_folders` can be imported", _package_folders, WITH_FILES
+        "packages of a folder in `package_folders` can be imported", _package_folders, FILE_LEVELS
     ),
     ContractCheck("values come back as they were sent, including surrogates", _values),
-    ContractCheck("after the last message every receive returns the outcome", _end_of_talk),
-    ContractCheck("unreceived messages are in the outcome", _kept_messages),
+    ContractCheck("after the last message every receive returns the outcome", _receive_after_end),
+    ContractCheck("unreceived messages are in the outcome", _unreceived_messages),
     ContractCheck("a job that answers too late is killed", _late_answer),
     ContractCheck("a batch loses only the items that end their process", _batch),
     ContractCheck("a batch that was left early restarts for its next list", _abandoned_batch),
-    ContractCheck("a batch whose program always dies loses every item", _stillborn_batch),
+    ContractCheck("a batch whose program always dies loses every item", _crashing_batch),
     ContractCheck("eight jobs run at once", _many_at_once),
     ContractCheck("a cancelled run ends at once", _cancelled_at_once),
-    ContractCheck("no process of a cancelled run survives", _cancelled, WITH_PROCESSES),
+    ContractCheck("no process of a cancelled run survives", _cancelled, PROCESS_LEVELS),
     ContractCheck("the host's environment does not reach a job", _environment),
     ContractCheck("a job cannot signal its host", _host_signal, needs_own_user=True),
     ContractCheck("a flood of output is cut and its job is killed", _flood),
-    ContractCheck("processes are limited", _fork_bomb, WITH_PROCESSES),
-    ContractCheck("a daemon dies with its job", _daemon, WITH_PROCESSES),
+    ContractCheck("processes are limited", _fork_bomb, PROCESS_LEVELS),
+    ContractCheck("a daemon dies with its job", _daemon, PROCESS_LEVELS),
     ContractCheck("a huge message is refused", _huge_message),
     ContractCheck("a message nested too deep is refused", _deep_message),
-    ContractCheck("the files of a job are removed", _left_behind, WITH_FILES),
+    ContractCheck("the files of a job are removed", _files_removed, FILE_LEVELS),
     ContractCheck(
         "a private file of the host is not readable", _confined_files, needs_own_user=True
     ),
@@ -428,7 +428,7 @@ CHECKS: tuple[ContractCheck, ...] = (
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """The result of one check; `seen_wrong` is empty if the claim holds."""
 
     claim: str
@@ -439,10 +439,10 @@ class Finding:
         return not self.seen_wrong
 
 
-async def findings(
+async def run_checks(
     sandbox: Sandbox, level: Level, checks: Sequence[ContractCheck] = CHECKS
-) -> AsyncIterator[Finding]:
+) -> AsyncIterator[CheckResult]:
     """Tests each claim of the contract at this level, in order."""
     for check in checks:
         if check.claimed(level) and not check.missing():
-            yield Finding(check.claim, await check.seen_wrong(sandbox))
+            yield CheckResult(check.claim, await check.seen_wrong(sandbox))

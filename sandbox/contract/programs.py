@@ -142,7 +142,7 @@ def _program(claim: str, row: dict[str, Any], folder: Path) -> ContractProgram:
 
 @contextmanager
 def planted_key(value: str) -> Iterator[None]:
-    """Sets a key in the host's environment that no program may find."""
+    """Sets an API key in the host's environment that no job must be able to read."""
     before = os.environ.get(KEY_NAME)
     os.environ[KEY_NAME] = value
     try:

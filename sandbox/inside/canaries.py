@@ -97,7 +97,7 @@ CANARIES: dict[str, Callable[[], None]] = {
 
 
 def tried() -> dict[str, str]:
-    """Each canary with the name of its error, empty if it succeeded."""
+    """Runs all canaries; returns the name of each one's error, empty if it succeeded."""
     met: dict[str, str] = {}
     for name, attack in CANARIES.items():
         try:

@@ -66,8 +66,8 @@ _AF_UNIX = 1
 _MSG_OOB = 1
 """A rarely used feature of local sockets that has allowed sandbox escapes before."""
 _SOCKET_OPTIONS = (3, 4, 7, 8, 18, 19, 20, 21, 30, 38, 39)
-"""Kind, error, sizes and times of a socket; not its peer, of which newer kernels would even return
-a descriptor."""
+"""Kind, error, sizes and times of a socket; not its peer, for which newer kernels can return a
+process descriptor."""
 _PR_NAMES = (15, 16, 0x5356_4D41)
 _TERMINAL_SIZE, _READABLE_BYTES = (0x5401, 0x5413), (0x541B,)
 _DESCRIPTOR_FLAGS = (0x5421, 0x5450, 0x5451)
@@ -81,7 +81,7 @@ own process can read."""
 
 _CLONE_NEWUSER, _CLONE_NEWPID = 0x1000_0000, 0x2000_0000
 _CLONE_NEWNS, _CLONE_NEWIPC, _CLONE_NEWNET = 0x0002_0000, 0x0800_0000, 0x4000_0000
-APART = _CLONE_NEWUSER | _CLONE_NEWPID | _CLONE_NEWNS | _CLONE_NEWIPC | _CLONE_NEWNET
+NS_FLAGS = _CLONE_NEWUSER | _CLONE_NEWPID | _CLONE_NEWNS | _CLONE_NEWIPC | _CLONE_NEWNET
 """The namespaces of a job that is granted processes or sockets."""
 _LOOPBACK_FAMILIES = (1, 2, 10)
 _LOOPBACK_KINDS = (*(kind | flags for kind in (1, 2) for flags in (0, 0x800, 0x80000, 0x80800)),)
@@ -99,23 +99,23 @@ BY_PATH = _listed("by_path")
 BY_DESCRIPTOR = _listed("by_descriptor")
 """The same for opened files; allowed if the job's user owns no other readable file."""
 CLOCKS = _listed("clock")
-OF_THE_FORK_SERVER = _listed("fork_server")
-TO_SET_APART = _listed("set_apart")
+FORK_SERVER_CALLS = _listed("fork_server")
+NAMESPACE_CALLS = _listed("set_apart")
 """Only for the init process of a job's namespaces."""
-OF_PROCESSES = _listed("processes")
-OF_SOCKETS = _listed("sockets")
+PROCESS_CALLS = _listed("processes")
+SOCKET_CALLS = _listed("sockets")
 """Without `recvmsg`, since no job receives a descriptor."""
 
 
 def stage_one(machine: str, files: Files, grants: Collection[str] = ()) -> bytes:
     """The filter of allowed calls, for the fork server and all its children."""
-    allowed = [*PLAIN, *OF_THE_FORK_SERVER]
+    allowed = [*PLAIN, *FORK_SERVER_CALLS]
     if grants:
-        allowed += TO_SET_APART
+        allowed += NAMESPACE_CALLS
     if "processes" in grants:
-        allowed += OF_PROCESSES
+        allowed += PROCESS_CALLS
     if "loopback" in grants:
-        allowed += OF_SOCKETS
+        allowed += SOCKET_CALLS
     if files == "guarded":
         allowed += [*READING, *WRITING, *BY_PATH, *BY_DESCRIPTOR]
     policy: dict[str, Action] = {name: _ALLOW for name in allowed}
@@ -124,7 +124,7 @@ def stage_one(machine: str, files: Files, grants: Collection[str] = ()) -> bytes
         "tgkill": _ALLOW,
         "prctl": _ALLOW,
         "prlimit64": _first_is(0),
-        "clone": _without(0, _CLONE_NAMESPACES & ~APART if grants else _CLONE_NAMESPACES),
+        "clone": _without(0, _CLONE_NAMESPACES & ~NS_FLAGS if grants else _CLONE_NAMESPACES),
         # So that the C library falls back to `clone`, whose flags a filter can check.
         "clone3": _refuse(errno.ENOSYS),
         "ioctl": _one_of(
@@ -145,9 +145,9 @@ def stage_one(machine: str, files: Files, grants: Collection[str] = ()) -> bytes
     }
     policy |= dict.fromkeys(CLOCKS, _own_clock())
     if files == "guarded":
-        # A lock on a file that all jobs can read affects all of them, and a filter cannot tell the
-        # file. A single process is never excluded by its own lock.
-        policy["flock"] = _ALLOW if "processes" in grants else _NOTHING_DONE
+        # A lock on a file that all jobs can read affects all of them, and a filter does not know
+        # which file it is. A single process is never blocked by its own lock.
+        policy["flock"] = _ALLOW if "processes" in grants else _FAKE_SUCCESS
     if "loopback" in grants:
         policy |= {
             "socket": _each_one_of(
@@ -165,13 +165,13 @@ def stage_one(machine: str, files: Files, grants: Collection[str] = ()) -> bytes
 
 def stage_two(machine: str, metadata: bool, grants: Collection[str] = ()) -> bytes:
     """The additional filter of a child; `OWN_PID` is the placeholder for its pid."""
-    refused = {*OF_THE_FORK_SERVER, *OF_PROCESSES, "execveat", *BY_PATH}
+    refused = {*FORK_SERVER_CALLS, *PROCESS_CALLS, "execveat", *BY_PATH}
     if grants:
-        refused |= {*TO_SET_APART}
+        refused |= {*NAMESPACE_CALLS}
     if not metadata:
         refused |= {*BY_DESCRIPTOR}
     if "loopback" in grants:
-        refused -= {*OF_SOCKETS}
+        refused -= {*SOCKET_CALLS}
     policy: dict[str, Action] = {
         "utimensat": _null(1, errno.EPERM),
         "prctl": _one_of(0, _PR_NAMES, _refuse(errno.EPERM)),
@@ -179,7 +179,7 @@ def stage_two(machine: str, metadata: bool, grants: Collection[str] = ()) -> byt
     }
     if "processes" in grants:
         # Its pid namespace only has its own processes.
-        refused -= {*OF_PROCESSES}
+        refused -= {*PROCESS_CALLS}
         policy["clone"] = _without(0, _CLONE_NAMESPACES)
     else:
         itself = _one_of(0, (0, OWN_PID), _EPERM)
@@ -211,7 +211,7 @@ def _refuse(number: int) -> Action:
 
 _ALLOW: Action = ((RETURN, 0, 0, ALLOWED),)
 _EPERM = _refuse(errno.EPERM)
-_NOTHING_DONE = _refuse(0)
+_FAKE_SUCCESS = _refuse(0)
 """The call is not made but reported as successful."""
 
 
@@ -283,7 +283,7 @@ def _fcntl(locks: bool) -> Action:
         (EQUAL, len(known) - 1 - index + len(set_flags), 0, command)
         for index, command in enumerate(known)
     ]
-    return (_load(1), *to_nothing, *to_allowed, *set_flags, *_ALLOW, *_NOTHING_DONE)
+    return (_load(1), *to_nothing, *to_allowed, *set_flags, *_ALLOW, *_FAKE_SUCCESS)
 
 
 def _program(machine: str, policy: Mapping[str, Action], otherwise: Action) -> bytes:

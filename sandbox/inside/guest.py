@@ -27,7 +27,7 @@ import marshal
 import os
 import sys
 
-# `import json` takes as long as the rest of the start (it imports re); its core does not.
+# `import json` takes as long as the rest of the start, as it imports `re`; `_json` is fast.
 from _frozen_importlib import ModuleSpec
 from _json import encode_basestring, make_encoder
 from types import CodeType, ModuleType
@@ -214,7 +214,7 @@ class HostChannel:
         """Reports the start of the job; untrusted code may run from now on."""
         self._frame(BEGUN, b"")
 
-    def rehearse(self) -> None:
+    def warm_up_sending(self) -> None:
         """Executes the code of sending without sending anything, to copy its memory pages."""
         with self._lock:
             _write(CHANNEL, self._packed(END, b"")[:0])
@@ -242,7 +242,7 @@ class Modules:
         trusted_imports: TrustedImports | None = None,
     ) -> None:
         self._sources = sources
-        self._undisturbed = trusted_imports or TrustedImports("", ())
+        self._trusted_imports = trusted_imports or TrustedImports("", ())
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -259,7 +259,7 @@ class Modules:
     def exec_module(self, module: ModuleType) -> None:
         text, code = self._sources[module.__name__]
         name = module_name(module.__name__)
-        with self._undisturbed:
+        with self._trusted_imports:
             exec(code or compile(text, name, "exec", dont_inherit=True), module.__dict__)
 
     def get_source(self, name: str) -> str:
@@ -279,7 +279,7 @@ def main() -> None:
         raise SystemExit("the host ended before it sent a job")
     os.chdir(job["folder"])
     if sys.platform == "linux":
-        prefer_to_be_killed()
+        raise_oom_score()
     if job["user"] is not None:
         change_user(job["user"])
     os.umask(0o022)
@@ -337,7 +337,7 @@ def _in_bytes(text: str) -> bytes:
         return text.encode("utf-8", "surrogatepass")
 
 
-def prefer_to_be_killed() -> None:
+def raise_oom_score() -> None:
     """Makes the kernel kill a job before its host if the machine runs out of memory."""
     try:
         descriptor = os.open("/proc/self/oom_score_adj", os.O_WRONLY)

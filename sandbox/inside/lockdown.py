@@ -12,7 +12,7 @@ import ctypes
 import os
 import struct
 
-from sandbox.inside.filters import ALLOWED, APART, ARCHITECTURES, KILL_PROCESS, NUMBERS
+from sandbox.inside.filters import ALLOWED, ARCHITECTURES, KILL_PROCESS, NS_FLAGS, NUMBERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _add_rule(rules: int, path: str, rights: int) -> None:
         os.close(descriptor)
 
 
-def restrict(rules: int) -> None:
+def apply_ruleset(rules: int) -> None:
     """Applies a ruleset to this process and its children, permanently."""
     if _SYSCALL(_RESTRICT, ctypes.c_long(rules), _ZERO) != 0:
         raise LayerRefused("Landlock", ctypes.get_errno())
@@ -210,10 +210,10 @@ def enter_namespaces(user: int, group: int, pids: bool = True) -> None:
         raise LayerRefused("namespaces", error.errno or 0) from error
 
 
-def fork_apart() -> int:
+def fork_into_namespaces() -> int:
     """Forks into new user, mount, pid, network and IPC namespaces. The child is their init process
     and has all capabilities there until it drops them. Raises `LayerRefused`."""
-    child: int = _FORKING_SYSCALL(*_APART)
+    child: int = _FORKING_SYSCALL(*_FORK_ARGUMENTS)
     if child < 0:
         raise LayerRefused("namespaces of a job", ctypes.get_errno())
     return child
@@ -322,10 +322,10 @@ _ZERO = ctypes.c_long(0)
 _SET_INTERFACE_FLAGS = 0x8914
 _SIGCHLD = 17
 _FORKING_SYSCALL = ctypes.PyDLL(None, use_errno=True).syscall
-"""Keeps the interpreter's lock, so that the forked child holds it too."""
+"""`PyDLL` keeps the interpreter's lock, so that the forked child holds it too."""
 _FORKING_SYSCALL.restype = ctypes.c_long
-_APART = (
-    ctypes.c_long(_number("clone")), ctypes.c_long(APART | _SIGCHLD), _ZERO, _ZERO, _ZERO, _ZERO,
+_FORK_ARGUMENTS = (
+    ctypes.c_long(_number("clone")), ctypes.c_long(NS_FLAGS | _SIGCHLD), _ZERO, _ZERO, _ZERO, _ZERO,
 )
 _DIE = (ctypes.c_long(_number("prctl")), ctypes.c_long(_PR_SET_PDEATHSIG), ctypes.c_long(_SIGKILL))
 """Created once, since a new child pays for every memory page that it touches."""

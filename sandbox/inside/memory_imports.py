@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-class OwnFiles:
+class JobFileFinder:
     """Imports a job's files from memory."""
 
     imports_job_files = True
@@ -97,7 +97,7 @@ def load_library(root: str) -> None:
                 held[name] = (path, _compiled(path), package)
             except SyntaxError:  # some files of the library are invalid on purpose
                 continue
-    # Its compiled part imports it partly and would create two lists of tasks.
+    # Loaded before `_asyncio`, which would import it only partly and create two task lists.
     __import__("asyncio")
     dynamic = os.path.join(root, "lib-dynload")
     for file in sorted(os.listdir(dynamic)):

@@ -48,12 +48,12 @@ class FileLocks:
         file = _file(descriptor)
         if file is None:
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-        while not self._done(descriptor, file, wanted):
+        while not self._try_lock(descriptor, file, wanted):
             if operation & fcntl.LOCK_NB:
                 raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
             time.sleep(_AGAIN_S)
 
-    def _done(self, descriptor: int, file: tuple[int, int], wanted: int) -> bool:
+    def _try_lock(self, descriptor: int, file: tuple[int, int], wanted: int) -> bool:
         with self._guard:
             # Closing the file releases the lock.
             holders = {

@@ -52,7 +52,7 @@ class RuleWatch:
         sys.addaudithook(self._on_event)
 
     def begin(
-        self, tell: Callable[[str], bool], own: tuple[str, ...], relative: bool,
+        self, report_rule: Callable[[str], bool], own: tuple[str, ...], relative: bool,
         granted: tuple[str, ...] = (),
     ) -> None:
         """Starts to report rules, except those `granted`. Paths in `own` folders are allowed, and
@@ -62,7 +62,7 @@ class RuleWatch:
             self._reported[rule] = None
         self._own = own
         self._relative = relative
-        self._report = tell
+        self._report = report_rule
 
     def _on_event(self, event: str, arguments: Any) -> None:
         handler = self._handlers.get(event)

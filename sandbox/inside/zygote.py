@@ -41,7 +41,7 @@ import sys
 
 from sandbox.inside import canaries, guest, lockdown
 from sandbox.inside.filters import OWN_PID, places, stage_one, stage_two
-from sandbox.inside.memory_imports import OwnFiles, load_library, register_source_lines
+from sandbox.inside.memory_imports import JobFileFinder, load_library, register_source_lines
 from sandbox.inside.one_process import FileLocks, OneProcess
 from sandbox.inside.removal import remove
 from sandbox.inside.watch import RuleWatch
@@ -58,8 +58,8 @@ REQUEST = struct.Struct("=BIH?")
 ANSWER = struct.Struct("=BIid")
 """Answers except `READY`: kind, worker or slot, wait status, seconds of CPU time."""
 
-NOT_TAKEN_UP = 97
-"""The exit code of a child that failed before or around its job."""
+EXIT_JOB_FAILED = 97
+"""The exit code of a child that failed outside of its job's program."""
 
 _HIGH = 200
 """The descriptor of the control socket, above those of a child."""
@@ -67,7 +67,7 @@ _RESERVED_FOR_FORKS = 128
 _FIRST_FREE = guest.CHANNEL + 1
 _MAX_DESCRIPTORS = 1024
 _MAX_PENDING = 4096
-_USUAL = """
+_PRELOADED_MODULES = """
 abc ast bisect collections collections.abc contextlib copy dataclasses datetime decimal enum
 fractions functools heapq inspect io itertools json linecache math operator pathlib random re
 statistics string textwrap threading time traceback types typing warnings weakref
@@ -75,8 +75,8 @@ statistics string textwrap threading time traceback types typing warnings weakre
 """Frequently imported modules, which are preloaded. Each compiled module makes every fork a little
 slower, so rarer ones are not preloaded."""
 
-NAMES = ("app", "code", "project", "python", "scripts", "src")
-WORK = NAMES[os.urandom(1)[0] % len(NAMES)]
+WORK_NAMES = ("app", "code", "project", "python", "scripts", "src")
+WORK = WORK_NAMES[os.urandom(1)[0] % len(WORK_NAMES)]
 """The name of a job's folder, one of several names that are usual among users."""
 
 
@@ -123,15 +123,15 @@ class Zygote:
         """Copied into each child."""
         self._recvmsg = control.recvmsg
 
-    def settle(self) -> dict[str, Any]:
-        """Drops all privileges in order; returns the base folder and the canaries' controls."""
+    def enter_jail(self) -> dict[str, Any]:
+        """Drops all privileges; returns the base folder and the canaries' results before that."""
         settings = self._settings
         os.chdir(settings["control"])
         controls = canaries.tried()
         os.chdir("/")
-        for name in _USUAL:
+        for name in _PRELOADED_MODULES:
             __import__(name)
-        guest.prefer_to_be_killed()
+        guest.raise_oom_score()
         if settings["user"] is not None:
             guest.change_user(settings["user"])
         user, group = os.getuid(), os.getgid()
@@ -151,7 +151,7 @@ class Zygote:
                 settings["root"], shown, slots, settings["scratch_bytes"], self._made_for_grants()
             )
             if "loopback" in self._grants:
-                readable += _NAMES
+                readable += _HOST_FILES
         guest.lower(resource.RLIMIT_CORE, 0, 0)
         guest.lower(resource.RLIMIT_MEMLOCK, 0, 0)
         # Counted per user: jobs must run out of timers before other processes do.
@@ -170,7 +170,7 @@ class Zygote:
             self._make_folders()
         lockdown.harden()
         if self._files:
-            self._guard(readable)
+            self._set_file_rules(readable)
         else:
             self._job_folders = [_JobFolders("/job/a", -1)] * len(self._slots)
         if self._level == "L4" and not self._grants:
@@ -178,7 +178,7 @@ class Zygote:
         stage = stage_one(lockdown.MACHINE, "guarded" if self._files else "none", self._grants)
         lockdown.Filter(stage).load()
         if self._grants:
-            self._try_apart()
+            self._check_namespaces()
         program = stage_two(lockdown.MACHINE, self._may_change_metadata(), self._grants)
         self._own_pid = places(program, OWN_PID)
         self._stage_two = lockdown.Filter(program)
@@ -213,7 +213,7 @@ class Zygote:
             descriptors.frombytes(part)
         folders = self._job_folders[slot]
         status_pipe, status_sender = os.pipe2(os.O_NONBLOCK) if self._grants else (-1, -1)
-        pid = lockdown.fork_apart() if self._grants else self._fork()
+        pid = lockdown.fork_into_namespaces() if self._grants else self._fork()
         if pid == 0:
             if self._grants:
                 self._become_init(folders, status_sender)
@@ -276,7 +276,7 @@ class Zygote:
             import traceback
 
             traceback.print_exc()
-        os._exit(NOT_TAKEN_UP)
+        os._exit(EXIT_JOB_FAILED)
 
     def _become_child(
         self, descriptors: array.array[int], folders: _JobFolders, waits: bool
@@ -296,11 +296,11 @@ class Zygote:
             if folders.rules >= 0:
                 if self._grants:
                     os.chdir(folders.work)  # the descriptor refers to the fork server's mounts
-                    lockdown.restrict(self._common)
+                    lockdown.apply_ruleset(self._common)
                 else:
                     _fchdir(folders.folder)
                 _ENVIRONMENT[b"HOME"], _ENVIRONMENT[b"TMPDIR"] = folders.home, folders.tmp
-                lockdown.restrict(folders.rules)
+                lockdown.apply_ruleset(folders.rules)
             _closerange(_FIRST_FREE, _MAX_DESCRIPTORS)
             pid = _getpid()
             self._channel.set_owner(pid)
@@ -308,21 +308,21 @@ class Zygote:
             self._stage_two.load()
             gc.enable()
             if waits:
-                self._rehearse(folders)
+                self._run_warm_up_job(folders)
             self._work(folders)
         except BaseException:  # noqa: BLE001 - the process must not return from here
             import traceback
 
             traceback.print_exc()
-        os._exit(NOT_TAKEN_UP)
+        os._exit(EXIT_JOB_FAILED)
 
-    def _rehearse(self, folders: _JobFolders) -> None:
+    def _run_warm_up_job(self, folders: _JobFolders) -> None:
         """Runs a warm-up job of the host, so that memory pages are copied before the real job."""
         for warm_up in self._warm_ups:
             warm_up()
         job = self._channel.value()
         job["ceilings"], job["processes"] = self._ceilings, self._processes
-        self._perform(job, folders, self._channel.rehearse)
+        self._perform(job, folders, self._channel.warm_up_sending)
         _flush(0)
         sys.path[:] = self._path
         del sys.modules["__jail__"]
@@ -350,7 +350,7 @@ class Zygote:
             if self._files:
                 guest.write_files(folders.work, files)
             else:
-                sys.meta_path.insert(0, OwnFiles(files, folders.work))
+                sys.meta_path.insert(0, JobFileFinder(files, folders.work))
                 register_source_lines(files, folders.work)
         if self._files:
             sys.path.insert(0, folders.work)
@@ -371,7 +371,7 @@ class Zygote:
         names = (WORK, "tmp", "shm") if self._grants else (WORK, "tmp")
         return [f"{self._base}/{slot}/{self._letter}/{name}" for name in names]
 
-    def _guard(self, readable: list[str]) -> None:
+    def _set_file_rules(self, readable: list[str]) -> None:
         version = lockdown.landlock_version()
         if version == 0:
             raise lockdown.LayerRefused("Landlock", 38)
@@ -398,14 +398,14 @@ class Zygote:
             # Landlock rules forbid mounts, which each job's init process needs.
             self._common = common
             return
-        lockdown.restrict(common)
+        lockdown.apply_ruleset(common)
         os.close(common)
 
     def _made_for_grants(self) -> dict[str, str | bytes | None]:
         """Files and links at fixed paths for programs with processes or a network."""
         made: dict[str, str | bytes | None] = {}
         if "loopback" in self._grants:
-            made |= _NAMES
+            made |= _HOST_FILES
         if "processes" not in self._grants:
             return made
         made |= {
@@ -421,9 +421,9 @@ class Zygote:
             }
         return made
 
-    def _try_apart(self) -> None:
+    def _check_namespaces(self) -> None:
         """Tests before any job that the system supports namespaces for each job."""
-        child = lockdown.fork_apart()
+        child = lockdown.fork_into_namespaces()
         if child == 0:
             os._exit(0)
         os.waitpid(child, 0)
@@ -494,7 +494,7 @@ _SOURCES = (
     "/dev/urandom", "/usr/share/zoneinfo", "/usr/lib/locale", "/etc/localtime", "/etc/ld.so.cache",
 )
 _MEMORY = "/dev/shm"
-_NAMES: dict[str, bytes] = {
+_HOST_FILES: dict[str, bytes] = {
     "/etc/hosts": b"127.0.0.1 localhost\n::1 localhost\n", "/etc/nsswitch.conf": b"hosts: files\n",
 }
 """The configuration of the only host name in a private network."""
@@ -534,7 +534,7 @@ def _show_usual_flags() -> None:
 
 
 def _by_descriptor(change: Callable[..., None]) -> Callable[..., None]:
-    """`os.chmod` or `os.utime` for files that a job can open. By path it would also affect files
+    """Makes `os.chmod` or `os.utime` open the file first. By path they would also affect files
     that Landlock does not protect."""
 
     def changed(
@@ -571,7 +571,7 @@ def _status(end: SystemExit) -> int:
 
 
 def _finish(channel: guest.HostChannel, status: int, completed: bool) -> NoReturn:
-    """Ends like the interpreter: threads, exit handlers, streams; then reports the end."""
+    """Ends like the interpreter: joins threads, runs exit handlers, flushes; reports the end."""
     if _thread._count():
         sys.modules["threading"]._shutdown()
     if atexit._ncallbacks():
@@ -599,7 +599,7 @@ def main() -> NoReturn:
     control = socket.socket(fileno=fcntl.fcntl(guest.CHANNEL, fcntl.F_DUPFD_CLOEXEC, _HIGH))
     zygote = Zygote(settings, control)
     try:
-        report = zygote.settle()
+        report = zygote.enter_jail()
     except lockdown.LayerRefused as refusal:
         control.send(json.dumps({"refused": str(refusal)}).encode())
         os._exit(1)

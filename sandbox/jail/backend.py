@@ -47,7 +47,7 @@ class JailSandbox(Sandbox):
         async def start() -> RunningJob:
             message = jail_message(job, is_batch=True)
             server = await self._server(job)
-            worker = await server.worker(job.owner, silent=True, lasts=not job.brief)
+            worker = await server.worker(job.owner, silent=True, is_long=not job.brief)
             return RunningJob(server, worker, job, message, is_batch=True)
 
         return RestartingBatch(start, job)

@@ -12,18 +12,18 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass
 
-FOR_NEWCOMERS = 2
+NEWCOMER_SLOTS = 2
 """Slots reserved for owners without a running job."""
-FOR_SHORT_JOBS = 8
+SHORT_JOB_SLOTS = 8
 """Slots reserved for short jobs."""
 
 
 @dataclass(frozen=True)
 class SlotRequest:
-    """A request for a slot with its owner; `lasts` marks a long job, such as a search."""
+    """A request for a slot with its owner; `is_long` marks a long job, such as a search."""
 
     owner: str
-    lasts: bool = False
+    is_long: bool = False
 
 
 class FairQueue:
@@ -39,10 +39,10 @@ class FairQueue:
 
     def may_take(self, request: SlotRequest, free: int) -> bool:
         """Whether a request may take one of `free` slots."""
-        if request.lasts:
-            return free > FOR_SHORT_JOBS
+        if request.is_long:
+            return free > SHORT_JOB_SLOTS
         is_newcomer = request.owner not in self._taken.values()
-        return free > (0 if is_newcomer else FOR_NEWCOMERS)
+        return free > (0 if is_newcomer else NEWCOMER_SLOTS)
 
     def take(self, slot: int, owner: str) -> None:
         """Records the owner of a slot."""

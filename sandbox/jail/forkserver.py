@@ -45,7 +45,7 @@ THREADS = 1024
 _RESTOCK_S = 0.002
 _READY = 2
 """The number of ready workers."""
-_REHEARSED = """\
+_WARM_UP_PROGRAM = """\
 def passes(texts, *, most=3):
     found = {text: (index, float(index)) for index, text in enumerate(texts) if text}
     try:
@@ -57,7 +57,7 @@ passes(jail.payload)
 """A program without effects that resembles a small job."""
 
 
-class NotGranted(Exception):
+class LevelUnsupported(Exception):
     """The system does not support this level; the text names the missing layer."""
 
 
@@ -130,8 +130,8 @@ class ForkServer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._began = 0.0
         self.used = time.monotonic()
-        rehearsed = Job(_REHEARSED, payload=[_REHEARSED] * 4, python=profile.python)
-        self._rehearsal = frame(job_message(rehearsed) | {"modules": {}})
+        warm_up_job = Job(_WARM_UP_PROGRAM, payload=[_WARM_UP_PROGRAM] * 4, python=profile.python)
+        self._warm_up_frame = frame(job_message(warm_up_job) | {"modules": {}})
         """The warm-up job of a waiting worker, by which the kernel copies its memory pages."""
 
     def _begin(self) -> None:
@@ -156,7 +156,7 @@ class ForkServer:
     async def start(self) -> None:
         """Starts the process and waits until it is jailed.
 
-        Raises `NotGranted` if the level is not supported.
+        Raises `LevelUnsupported` if the level is not supported.
         """
         self._begin()
         loop = asyncio.get_running_loop()
@@ -174,7 +174,7 @@ class ForkServer:
         report = json.loads(answer)
         if "refused" in report:
             self.close(report["refused"])
-            raise NotGranted(report["refused"])
+            raise LevelUnsupported(report["refused"])
         self.base = report["base"]
         self.controls = report["controls"]
         self.started_s = time.monotonic() - self._began
@@ -287,7 +287,7 @@ class ForkServer:
         self._workspaces.end_server(self._place)
 
     async def worker(
-        self, owner: str = "", *, reads: bool = False, silent: bool = False, lasts: bool = False
+        self, owner: str = "", *, reads: bool = False, silent: bool = False, is_long: bool = False
     ) -> Worker:
         """A worker for a job.
 
@@ -295,9 +295,9 @@ class ForkServer:
             owner: The owner of the job.
             reads: Whether the job has standard input.
             silent: Whether standard output is dropped and standard error is a pipe.
-            lasts: Whether the job is long; it then leaves some slots to short jobs.
+            is_long: Whether the job is long; it then leaves some slots to short jobs.
         """
-        request = SlotRequest(owner, lasts)
+        request = SlotRequest(owner, is_long)
         if not silent:
             self._wanted = True
         if reads or silent:
@@ -356,7 +356,7 @@ class ForkServer:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         if waits:
-            ours.send(self._rehearsal)
+            ours.send(self._warm_up_frame)
         # Opened for each worker: flags and locks of a shared one would affect later jobs.
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         stdin = _memory("stdin") if reads else -1

@@ -1,8 +1,8 @@
 """The host's side of a job in its worker.
 
 The host gets messages over the private channel, output from two files in memory, and the end of the
-process from the fork server. A job that reports its end is killed at once, so that nothing runs on
-after its outcome.
+process from the fork server. A job that reports its end is killed at once, so that nothing
+continues to run after its outcome.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sandbox.types import Job, SandboxDied, SandboxError
 
 _UNLIMITED = -1
 _PAST_THE_LIMIT = 1 << 16
-_DEATH_S = 10.0
+_KILL_TIMEOUT_S = 10.0
 _SIZE_CHECK_S = 0.1
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
@@ -77,7 +77,7 @@ class RunningJob(Conversation):
             self._loop.add_reader(worker.stderr, self._read_errors)
         else:
             for output in (worker.stdout, worker.stderr):
-                # Larger than the limit, since a write across the end stops a page before it.
+                # Larger than the limit: a write across the end is cut up to a page before it.
                 os.ftruncate(output, job.limits.output_bytes + _PAST_THE_LIMIT)
                 fcntl.fcntl(output, fcntl.F_ADD_SEALS, _SEALS)
         if job.stdin:
@@ -97,7 +97,7 @@ class RunningJob(Conversation):
         self._server.kill(self._worker)
         if self._death_timer is None:
             self._death_timer = self._loop.call_later(
-                _DEATH_S, self._server.close, "it did not kill a worker"
+                _KILL_TIMEOUT_S, self._server.close, "it did not kill a worker"
             )
 
     def _has_exited(self) -> bool:
@@ -165,8 +165,8 @@ class RunningJob(Conversation):
             stderr = bytes(self._errors)
         else:
             most = self._limits.output_bytes
-            stdout = _written(self._worker.stdout, most)
-            stderr = _written(self._worker.stderr, most)
+            stdout = _read_output(self._worker.stdout, most)
+            stderr = _read_output(self._worker.stderr, most)
             cut = len(stdout) + len(stderr) > most
             stdout = stdout[:most]
             stderr = stderr[: most - len(stdout)]
@@ -197,7 +197,7 @@ class RunningJob(Conversation):
             self._size_timer = self._loop.call_later(_SIZE_CHECK_S, self._check_folder_size)
 
 
-def _written(output: int, most: int) -> bytes:
+def _read_output(output: int, most: int) -> bytes:
     """The output of a job, with one byte more than `most` if it wrote too much."""
     size = min(os.lseek(output, 0, os.SEEK_CUR), most + 1)
     return os.pread(output, size, 0) if size else b""

@@ -18,9 +18,9 @@ from typing import get_args
 from weakref import WeakValueDictionary
 
 from sandbox import __name__ as PACKAGE
-from sandbox.jail.forkserver import ForkServer, NotGranted, Profile
+from sandbox.jail.forkserver import ForkServer, LevelUnsupported, Profile
 from sandbox.jail.running import RunningJob, jail_message
-from sandbox.levels import Isolation, JailLevel, isolation_shown
+from sandbox.levels import Isolation, JailLevel, measured_isolation
 from sandbox.protocol.job_message import loaded
 from sandbox.types import PRELOADABLE, Job, SandboxError, SandboxUnavailable
 from sandbox.workspaces import workspaces
@@ -37,7 +37,7 @@ class Servers:
         self._levels: dict[JailLevel, JailLevel] = {}
         """Highest requested level to the supported level."""
         self._starting: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
-        self._ungranted: set[tuple[str, ...]] = set()
+        self._unsupported_grants: set[tuple[str, ...]] = set()
         """Grants that this system does not support."""
         self._host = os.getpid()
 
@@ -70,14 +70,14 @@ class Servers:
         if known is None:
             return None
         at_level = wanted if known == wanted.level else replace(wanted, level=known)
-        return self._adopted(self._granted(at_level))
+        return self._adopt_server(self._without_unsupported(at_level))
 
     async def _new(self, wanted: Profile) -> ForkServer:
         known = self._levels.get(wanted.level)
         if known is not None:
             try:
-                return await self._started_for(replace(wanted, level=known))
-            except NotGranted as refusal:
+                return await self._start_with_grants(replace(wanted, level=known))
+            except LevelUnsupported as refusal:
                 # No fallback to a lower level: jobs must get the level that was reported.
                 raise SandboxError(
                     f"level {known} of the jail worked before and is unavailable now: {refusal}"
@@ -85,8 +85,8 @@ class Servers:
         refusals = []
         for level in reversed(get_args(JailLevel)[: get_args(JailLevel).index(wanted.level) + 1]):
             try:
-                server = await self._started_for(replace(wanted, level=level))
-            except NotGranted as refusal:
+                server = await self._start_with_grants(replace(wanted, level=level))
+            except LevelUnsupported as refusal:
                 refusals.append(f"{level}: {refusal}")
                 continue
             self._levels[wanted.level] = level
@@ -96,34 +96,34 @@ class Servers:
             "the backend `subprocess` works here, with limits only"
         )
 
-    def _granted(self, profile: Profile) -> Profile:
+    def _without_unsupported(self, profile: Profile) -> Profile:
         """The profile without grants that this system does not support."""
         if not profile.grants:
             return profile
-        if profile.level == "L4" and profile.grants not in self._ungranted:
+        if profile.level == "L4" and profile.grants not in self._unsupported_grants:
             return profile
         return replace(profile, grants=())
 
-    async def _started_for(self, wanted: Profile) -> ForkServer:
-        profile = self._granted(wanted)
+    async def _start_with_grants(self, wanted: Profile) -> ForkServer:
+        profile = self._without_unsupported(wanted)
         try:
-            return await self._started(profile)
-        except NotGranted:
+            return await self._start_server(profile)
+        except LevelUnsupported:
             if not profile.grants:
                 raise
         # A jail without the grants is not weaker; only the job can do less.
-        self._ungranted.add(profile.grants)
-        return await self._started(self._granted(wanted))
+        self._unsupported_grants.add(profile.grants)
+        return await self._start_server(self._without_unsupported(wanted))
 
-    def _adopted(self, profile: Profile) -> ForkServer | None:
+    def _adopt_server(self, profile: Profile) -> ForkServer | None:
         loop = asyncio.get_running_loop()
         with self._lock:
             return next((one for one in self._all.get(profile, ()) if one.adopt(loop)), None)
 
-    async def _started(self, profile: Profile) -> ForkServer:
+    async def _start_server(self, profile: Profile) -> ForkServer:
         self._retire()
         server = ForkServer(profile, workspaces())
-        self._ends_with_the_host()
+        self._close_at_exit()
         await server.start()
         try:
             isolation = await canaries(server)
@@ -133,13 +133,13 @@ class Servers:
         if isolation.level != profile.level:
             server.close("its self-test failed")
             seen = "; ".join(f"{one.name}: {one.seen}" for one in isolation.layers if not one.holds)
-            raise NotGranted(f"its self-test confirms only {isolation.level}: {seen}")
+            raise LevelUnsupported(f"its self-test confirms only {isolation.level}: {seen}")
         with self._lock:
             server.isolation = isolation
             self._all.setdefault(profile, []).append(server)
         return server
 
-    def _ends_with_the_host(self) -> None:
+    def _close_at_exit(self) -> None:
         # Runs before the workspaces remove their folder: exit handlers run in reverse order.
         atexit.unregister(self.close)
         atexit.register(self.close)
@@ -189,6 +189,6 @@ async def canaries(server: ForkServer) -> Isolation:
     met = outcome.messages[0] if outcome.messages else None
     if not isinstance(met, dict):
         raise SandboxError(f"the self-test of the jail reported nothing: {outcome}")
-    return isolation_shown(
+    return measured_isolation(
         server.controls, {name: str(error) for name, error in met.items()}, server.profile.grants
     )

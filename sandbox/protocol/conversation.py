@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 
-from sandbox.protocol.job_message import how_it_ended
+from sandbox.protocol.job_message import classify_end
 from sandbox.protocol.wire import Inbox, InvalidMessage, JailMessage, frame
 from sandbox.types import Ended, Job, Json, Outcome, SandboxError
 
@@ -50,7 +50,7 @@ class Conversation(ABC):
         """Whether the process is known to have ended."""
 
     def _open(self, channel: int, message: bytes, is_batch: bool) -> None:
-        """Sends the first message, and starts the deadline, which a batch process has not."""
+        """Sends the first message, and starts the deadline unless the process runs a batch."""
         self._channel = channel
         self._loop.add_reader(channel, self._read_channel)
         self._started = time.monotonic()
@@ -67,14 +67,14 @@ class Conversation(ABC):
             self._outcome = outcome
         else:
             self._failure = outcome
-        self._changed()
+        self._wake_waiters()
         self._close_channel()
 
     def _conclude(
         self, status: int, cpu_s: float, stdout: bytes | bytearray, stderr: bytes | bytearray
     ) -> None:
         """Settles a process that has ended, from its wait status."""
-        ended, name, limit = how_it_ended(
+        ended, name, limit = classify_end(
             status, self.inbox.ended, cpu_s, self._limits, self._stopped
         )
         code = os.waitstatus_to_exitcode(status)
@@ -96,7 +96,7 @@ class Conversation(ABC):
         """See `Process`."""
         self.write(frame(message))
         while len(self._outbox) > BYTES_AHEAD and self._outcome is None:
-            await self._change()
+            await self._wait_for_change()
 
     async def receive(self, timeout_s: float | None = None) -> Json | Outcome:
         """See `Process`."""
@@ -116,7 +116,7 @@ class Conversation(ABC):
         while self._outcome is None:
             if self._failure is not None:
                 raise self._failure
-            await self._change()
+            await self._wait_for_change()
         if self.inbox.messages:
             left = tuple(message.value for message in self.inbox.messages)
             self.inbox.messages.clear()
@@ -161,12 +161,12 @@ class Conversation(ABC):
         )
         try:
             while self._outcome is None and self._failure is None and not ready():
-                await self._change()
+                await self._wait_for_change()
         finally:
             if timer is not None:
                 timer.cancel()
 
-    async def _change(self) -> None:
+    async def _wait_for_change(self) -> None:
         waiter: asyncio.Future[None] = self._loop.create_future()
         self._waiters.append(waiter)
         try:
@@ -175,7 +175,7 @@ class Conversation(ABC):
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
 
-    def _changed(self) -> None:
+    def _wake_waiters(self) -> None:
         waiters, self._waiters = self._waiters, []
         for waiter in waiters:
             if not waiter.done():
@@ -216,7 +216,7 @@ class Conversation(ABC):
         del self._outbox[: self._send_now(self._outbox)]
         if not self._outbox:
             self._loop.remove_writer(self._channel)
-        self._changed()
+        self._wake_waiters()
 
     def _read_channel(self) -> None:
         if self._channel < 0:
@@ -234,7 +234,7 @@ class Conversation(ABC):
             self._abort("garbled", str(error))
             self._close_channel()
         self._on_data()
-        self._changed()
+        self._wake_waiters()
 
     def _close_channel(self) -> None:
         if self._channel >= 0:

@@ -110,7 +110,7 @@ def compiled(source: str, name: str) -> CodeType:
         raise SandboxError(f"{name} is not Python: {error}") from error
 
 
-def how_it_ended(
+def classify_end(
     status: int, said_end: bool, cpu_s: float, limits: Limits, stopped: tuple[Ended, str] | None
 ) -> tuple[Ended, str, str]:
     """How a process ended, the signal's name and the limit, from its wait status.

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from sandbox.levels import Isolation, Layer
 from sandbox.protocol.wire import frame
-from sandbox.remote.link import Link, Need, RemoteHost, RemoteProcess
+from sandbox.remote.link import Link, RemoteHost, RemoteProcess, SandboxRequirements
 from sandbox.sandbox import Sandbox
 from sandbox.types import Job, Json, LostItem, SandboxError
 
@@ -51,7 +51,7 @@ class RemoteSandbox(Sandbox):
     async def start(self, job: Job) -> AsyncIterator[RemoteProcess]:
         """A running job; leaving the context kills it and deletes its sandbox."""
         limits = job.limits
-        need = Need(limits.wall_s + _START_S, limits.memory_mib, limits.processes)
+        need = SandboxRequirements(limits.wall_s + _START_S, limits.memory_mib, limits.processes)
         link = Link(self._host, ("job", _document(job)), need, limits)
         link.process = RemoteProcess(link, limits)
         try:
@@ -85,12 +85,12 @@ class _Batch:
             frame(item)  # rejects values that are not JSON
         self._busy = True
         done = 0
-        most_s = max(item_wall_s, self._job.limits.wall_s)
+        max_s = max(item_wall_s, self._job.limits.wall_s)
         try:
-            link = self._link = self._link or self._begun()
+            link = self._link = self._link or self._start_link()
             link.queue("items", list(items), float(item_wall_s))
             while done < len(items):
-                await link.until(lambda: bool(link.replies), most_s)
+                await link.until(lambda: bool(link.replies), max_s)
                 if not link.replies:
                     raise SandboxError("the batch was closed while it answered")
                 while link.replies:
@@ -119,9 +119,9 @@ class _Batch:
             link.replies.clear()
             await link.end()
 
-    def _begun(self) -> Link:
+    def _start_link(self) -> Link:
         limits = self._job.limits
-        need = Need(_BATCH_LIFE_S, limits.memory_mib, limits.processes)
+        need = SandboxRequirements(_BATCH_LIFE_S, limits.memory_mib, limits.processes)
         return Link(self._host, ("batch", _document(self._job)), need, limits)
 
 

@@ -15,7 +15,7 @@ from sandbox import __name__ as PACKAGE
 SUPERVISOR = f"{PACKAGE}.remote.supervisor"
 LEAST_PYTHON = (3, 11)
 
-_SENT = (
+_SUPERVISOR_SOURCES = (
     "__init__.py", "types.py", "sandbox.py", "levels.py", "strongest.py",
     "workspaces.py", "subprocess_backend.py", "protocol/*.py", "inside/__init__.py",
     "inside/guest.py", "inside/removal.py", "remote/__init__.py", "remote/line.py",
@@ -66,6 +66,6 @@ def encoded_sources() -> str:
     package, top = Path(__file__).parent.parent, Path(*PACKAGE.split("."))
     files = {
         str(top / path.relative_to(package)): path.read_text(encoding="utf-8")
-        for name in _SENT for path in sorted(package.glob(name))
+        for name in _SUPERVISOR_SOURCES for path in sorted(package.glob(name))
     }
     return base64.b64encode(zlib.compress(marshal.dumps(files), 9)).decode()

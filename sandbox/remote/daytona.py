@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.remote.backend import RemoteSandbox
 from sandbox.remote.bootstrap import bootstrap_shell_command
-from sandbox.remote.link import Command, Need
+from sandbox.remote.link import Command, SandboxRequirements
 from sandbox.remote.service import REQUEST_S, Service
 from sandbox.sandbox import Sandbox
 from sandbox.types import SandboxError
@@ -47,10 +47,10 @@ class Daytona(Service):
         return f"a sandbox of Daytona ({self.image or 'its usual snapshot'}) without network"
 
     @asynccontextmanager
-    async def lend(self, need: Need) -> AsyncIterator[Command]:
+    async def create_sandbox(self, need: SandboxRequirements) -> AsyncIterator[Command]:
         """See `RemoteHost`."""
         sdk = self.sdk()
-        with self.explaining("the SDK cannot be used"):
+        with self.translate_errors("the SDK cannot be used"):
             service = sdk.AsyncDaytona(
                 sdk.DaytonaConfig(api_key=self.key, api_url=self.api_url, target=self.target)
             )
@@ -62,34 +62,34 @@ class Daytona(Service):
             finally:
                 await self._delete(sandbox)
 
-    async def _created(self, service: AsyncDaytona, need: Need) -> AsyncSandbox:
+    async def _created(self, service: AsyncDaytona, need: SandboxRequirements) -> AsyncSandbox:
         sdk = self.sdk()
-        # With a name of ours, since a creation that fails midway returns no id.
+        # Named here, since a creation that fails midway returns no id.
         name = f"code-jail-{secrets.token_hex(8)}"
         params = sdk.CreateSandboxFromSnapshotParams(
             name=name,
             snapshot=self.image,
             language="python",
-            # Root can give each job its own user, from which there is no way back.
+            # As root the supervisor can run each job as its own user, which it cannot leave.
             os_user="root",
             network_block_all=True,
             ephemeral=True,
             labels={"made-by": "code-jail"},
             # Limits for the case that this host is killed.
             auto_stop_interval=_IDLE_MINUTES,
-            ttl_minutes=math.ceil(need.life_s / 60),
+            ttl_minutes=math.ceil(need.ttl_s / 60),
         )
         try:
             return await service.create(params, timeout=_CREATE_S)
         except sdk.DaytonaError as error:
-            explained = self.explained("no sandbox could be created", error)
+            failure = self.failure("no sandbox could be created", error)
         try:
             await self._delete(await service.get(name, request_timeout=REQUEST_S))
         except sdk.DaytonaNotFoundError:
             pass  # it was not created
         except (sdk.DaytonaError, SandboxError) as error:
-            explained.add_note(str(self.explained(f"a sandbox {name} may still exist", error)))
-        raise explained
+            failure.add_note(str(self.failure(f"a sandbox {name} may still exist", error)))
+        raise failure
 
     @asynccontextmanager
     async def _command(self, sandbox: AsyncSandbox) -> AsyncIterator[Command]:
@@ -98,23 +98,23 @@ class Daytona(Service):
         order = sdk.SessionExecuteRequest(
             command=bootstrap_shell_command(), run_async=True, suppress_input_echo=True
         )
-        with self.explaining("the command in the sandbox could not be started"):
+        with self.translate_errors("the command in the sandbox could not be started"):
             await process.create_session(_SESSION, request_timeout=REQUEST_S)
-            begun = await process.execute_session_command(
+            response = await process.execute_session_command(
                 _SESSION, order, timeout=math.ceil(REQUEST_S)
             )
         command = Command()
 
         async def send(text: str) -> None:
-            with self.explaining("input could not be sent to the sandbox"):
+            with self.translate_errors("input could not be sent to the sandbox"):
                 await process.send_session_command_input(
-                    _SESSION, begun.cmd_id, text, request_timeout=REQUEST_S
+                    _SESSION, response.cmd_id, text, request_timeout=REQUEST_S
                 )
 
         async def ended() -> None:
-            with self.explaining("the connection to the sandbox was lost"):
+            with self.translate_errors("the connection to the sandbox was lost"):
                 await process.get_session_command_logs_async(
-                    _SESSION, begun.cmd_id, command.feed_stdout, command.feed_stderr
+                    _SESSION, response.cmd_id, command.feed_stdout, command.feed_stderr
                 )
 
         command.send = send
@@ -142,7 +142,7 @@ class Daytona(Service):
 
 def open_daytona(environment: Mapping[str, str]) -> Sandbox:
     """The backend for the key in the environment; raises `SandboxUnavailable` without a key."""
-    return RemoteSandbox(Daytona.opened(
+    return RemoteSandbox(Daytona.from_environment(
         environment, api_url=environment.get("DAYTONA_API_URL") or None,
         target=environment.get("DAYTONA_TARGET") or None,
     ))

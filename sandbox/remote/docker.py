@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager, suppress
 
 from sandbox.remote.backend import RemoteSandbox
 from sandbox.remote.bootstrap import bootstrap_command
-from sandbox.remote.link import Command, Need
+from sandbox.remote.link import Command, SandboxRequirements
 from sandbox.sandbox import Sandbox
 from sandbox.types import SandboxError, SandboxUnavailable
 
@@ -49,7 +49,7 @@ class Docker:
         return f"a container of {self._image} without network"
 
     @asynccontextmanager
-    async def lend(self, need: Need) -> AsyncIterator[Command]:
+    async def create_sandbox(self, need: SandboxRequirements) -> AsyncIterator[Command]:
         """See `RemoteHost`."""
         name = f"code-jail-{secrets.token_hex(8)}"
         process = await asyncio.create_subprocess_exec(
@@ -97,7 +97,7 @@ class Docker:
             advice = f"run: docker pull {self._image}"
         raise SandboxError(f"docker: the container did not start; {advice} ({said[-300:]})")
 
-    def _arguments(self, name: str, need: Need) -> list[str]:
+    def _arguments(self, name: str, need: SandboxRequirements) -> list[str]:
         memory = f"{need.memory_mib + _SCRATCH_MIB + _SUPERVISOR_MIB}m"
         return [
             self._command, "run", "--rm", "--interactive", "--name", name,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sandbox.remote.backend import RemoteSandbox
 from sandbox.remote.bootstrap import bootstrap_shell_command
-from sandbox.remote.link import Command, Need
+from sandbox.remote.link import Command, SandboxRequirements
 from sandbox.remote.service import REQUEST_S, Service
 from sandbox.sandbox import Sandbox
 
@@ -42,12 +42,12 @@ class E2B(Service):
         return f"a machine of E2B ({self.image or 'its usual template'}) without network"
 
     @asynccontextmanager
-    async def lend(self, need: Need) -> AsyncIterator[Command]:
+    async def create_sandbox(self, need: SandboxRequirements) -> AsyncIterator[Command]:
         """See `RemoteHost`."""
         sdk = self.sdk()
-        with self.explaining("no sandbox could be created"):
+        with self.translate_errors("no sandbox could be created"):
             sandbox = await sdk.AsyncSandbox.create(
-                template=self.image, timeout=math.ceil(need.life_s), allow_internet_access=False,
+                template=self.image, timeout=math.ceil(need.ttl_s), allow_internet_access=False,
                 metadata={"made-by": "code-jail"}, api_key=self.key, domain=self.domain,
                 api_url=self.api_url, sandbox_url=self.sandbox_url, request_timeout=REQUEST_S,
             )
@@ -60,12 +60,12 @@ class E2B(Service):
     @asynccontextmanager
     async def _command(self, sandbox: AsyncSandbox) -> AsyncIterator[Command]:
         command = Command()
-        with self.explaining("the command in the sandbox could not be started"):
+        with self.translate_errors("the command in the sandbox could not be started"):
             handle = await sandbox.commands.run(
                 bootstrap_shell_command(),
                 background=True,
                 stdin=True,
-                # Root can give each job its own user, from which there is no way back.
+                # As root the supervisor can run each job as its own user, which it cannot leave.
                 user="root",
                 cwd="/",
                 timeout=0,
@@ -76,12 +76,12 @@ class E2B(Service):
             )
 
         async def send(text: str) -> None:
-            with self.explaining("input could not be sent to the sandbox"):
+            with self.translate_errors("input could not be sent to the sandbox"):
                 await sandbox.commands.send_stdin(handle.pid, text)
 
         async def ended() -> None:
             with (
-                self.explaining("the connection to the sandbox was lost"),
+                self.translate_errors("the connection to the sandbox was lost"),
                 suppress(self.sdk().CommandExitException),
             ):
                 await handle.wait()
@@ -107,7 +107,7 @@ class E2B(Service):
 
 def open_e2b(environment: Mapping[str, str]) -> Sandbox:
     """The backend for the key in the environment; raises `SandboxUnavailable` without a key."""
-    return RemoteSandbox(E2B.opened(
+    return RemoteSandbox(E2B.from_environment(
         environment, domain=environment.get("E2B_DOMAIN") or None,
         api_url=environment.get("E2B_API_URL") or None,
         sandbox_url=environment.get("E2B_SANDBOX_URL") or None,

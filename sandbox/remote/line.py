@@ -40,9 +40,9 @@ class Assembler:
         self._buffer += part
         *lines, rest = bytes(self._buffer).split(b"\n")
         self._buffer = bytearray(rest)
-        return [message for line in lines if (message := self._take(line)) is not None]
+        return [message for line in lines if (message := self._feed_line(line)) is not None]
 
-    def _take(self, line: bytes) -> str | None:
+    def _feed_line(self, line: bytes) -> str | None:
         mark = _MARK.encode()
         line = line.rstrip(b"\r")
         if line.startswith(mark + b"+"):
@@ -64,7 +64,7 @@ def lines(message: str) -> list[str]:
     ]
 
 
-def packed(value: Any) -> str:
+def encode_message(value: Any) -> str:
     """Encodes a value for the supervisor, which trusts the host.
 
     `Any`: typeshed's type of marshal's values is private.
@@ -72,6 +72,6 @@ def packed(value: Any) -> str:
     return base64.b64encode(marshal.dumps(value)).decode()
 
 
-def unpacked(message: str) -> Any:
-    """Decodes the result of `packed`; only for messages from the host."""
+def decode_message(message: str) -> Any:
+    """Decodes the result of `encode_message`; only for messages from the host."""
     return marshal.loads(base64.b64decode(message))

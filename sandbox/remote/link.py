@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self, get_args
 
 from sandbox.protocol.wire import InvalidMessage, frame, value_of
 from sandbox.remote.bootstrap import encoded_sources
-from sandbox.remote.line import Assembler, TooLong, lines, packed
+from sandbox.remote.line import Assembler, TooLong, encode_message, lines
 from sandbox.types import Ended, Json, Limits, LostItem, Outcome, SandboxError
 
 _HELLO_S = 60.0
@@ -35,10 +35,10 @@ STOPPED = "stopped by the host"
 
 
 @dataclass(frozen=True)
-class Need:
+class SandboxRequirements:
     """The requirements of a sandbox."""
 
-    life_s: float
+    ttl_s: float
     """The time after which the sandbox ends by itself, in case this host is killed."""
     memory_mib: int
     processes: int
@@ -103,7 +103,7 @@ class RemoteHost(Protocol):
     def describe(self) -> str:
         """A description of its sandboxes, for people."""
 
-    def lend(self, need: Need) -> AbstractAsyncContextManager[Command]:
+    def create_sandbox(self, need: SandboxRequirements) -> AbstractAsyncContextManager[Command]:
         """A new sandbox with the running bootstrap script, deleted at the end of the context.
 
         Raises `SandboxError` with the next step and without the key. The context is left in the
@@ -115,7 +115,7 @@ class Link:
     """The connection to one supervisor."""
 
     def __init__(
-        self, host: RemoteHost, order: tuple[Any, ...], need: Need, limits: Limits
+        self, host: RemoteHost, order: tuple[Any, ...], need: SandboxRequirements, limits: Limits
     ) -> None:
         self._host = host
         self._order = order
@@ -129,28 +129,28 @@ class Link:
         self.replies: deque[tuple[int, Json | LostItem]] = deque()
         """The replies of a batch, in order."""
         self._stop = asyncio.Event()
-        self._moved = asyncio.Event()
+        self._changed = asyncio.Event()
         self.failure: SandboxError | None = None
         self.reported = False
         """Whether the failure was raised to a caller."""
-        self.begun = False
+        self.has_order = False
         """Whether the supervisor has answered and has its order."""
         self._task = asyncio.create_task(self._run(), name=f"link to {host.name}")
 
     def queue(self, *message: Any) -> None:
         """Queues a message for the supervisor."""
-        for line in lines(packed(message)):
+        for line in lines(encode_message(message)):
             self._outbox.append(line)
             self._outbox_bytes += len(line)
         self.notify()
 
     async def wait_for_room(self) -> None:
         """Waits until the outbox is small enough."""
-        while self._outbox_bytes > _BYTES_AHEAD and not self.over:
+        while self._outbox_bytes > _BYTES_AHEAD and not self.is_over:
             await self.wait_for_change()
 
     @property
-    def over(self) -> bool:
+    def is_over(self) -> bool:
         """Whether the link has ended or is stopping."""
         return self._stop.is_set()
 
@@ -190,17 +190,17 @@ class Link:
 
     def notify(self) -> None:
         """Wakes all callers of `wait_for_change`."""
-        self._moved.set()
-        self._moved = asyncio.Event()
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     async def wait_for_change(self) -> None:
         """Waits for the next event of this link."""
-        await self._moved.wait()
+        await self._changed.wait()
 
-    async def until(self, ready: Callable[[], bool], most_s: float | None) -> None:
+    async def until(self, ready: Callable[[], bool], max_s: float | None) -> None:
         """Waits until `ready` or the end of the link; raises the failure that ended it.
 
-        The supervisor enforces the deadline `most_s` from its start on. If nothing arrives for long
+        The supervisor enforces the deadline `max_s` from its start on. If nothing arrives for long
         after that, the sandbox counts as lost.
         """
         loop = asyncio.get_running_loop()
@@ -209,12 +209,12 @@ class Link:
             if self.failure is not None:
                 self.reported = True
                 raise self.failure
-            if self.over:
+            if self.is_over:
                 if self._task.done():
                     self._task.result()  # an exception here is a bug
                 return
-            if silent_at is None and self.begun and most_s is not None:
-                silent_at = loop.time() + most_s + _SILENCE_S
+            if silent_at is None and self.has_order and max_s is not None:
+                silent_at = loop.time() + max_s + _SILENCE_S
             try:
                 async with asyncio.timeout_at(silent_at):
                     await self.wait_for_change()
@@ -228,8 +228,8 @@ class Link:
 
     async def _run(self) -> None:
         try:
-            async with self._host.lend(self._need) as command:
-                talk = asyncio.create_task(self._talk(command))
+            async with self._host.create_sandbox(self._need) as command:
+                talk = asyncio.create_task(self._exchange_messages(command))
                 stopped = asyncio.create_task(self._stop.wait())
                 await asyncio.wait([talk, stopped], return_when=asyncio.FIRST_COMPLETED)
                 stopped.cancel()
@@ -244,11 +244,11 @@ class Link:
         finally:
             self.stop()
 
-    async def _talk(self, command: Command) -> None:
+    async def _exchange_messages(self, command: Command) -> None:
         try:
             async with asyncio.timeout(_HELLO_S):
                 await command.send("".join(lines(encoded_sources())))
-                while not self.begun:
+                while not self.has_order:
                     await self._receive(command)
         except TimeoutError:
             raise SandboxError(
@@ -271,7 +271,7 @@ class Link:
                 f"{_stderr_suffix(command)}"
             )
         for message in self.assembler.feed(part):
-            self._take(message)
+            self._handle_message(message)
 
     async def _write(self, command: Command) -> None:
         try:
@@ -287,11 +287,11 @@ class Link:
         except SandboxError as error:
             self.fail(error)
 
-    def _take(self, message: str) -> None:
+    def _handle_message(self, message: str) -> None:
         words = message.split(" ")
-        if words[0] == "hello" and not self.begun:
-            self.begun = True
-            self._outbox.extendleft(reversed(lines(packed(self._order))))
+        if words[0] == "hello" and not self.has_order:
+            self.has_order = True
+            self._outbox.extendleft(reversed(lines(encode_message(self._order))))
             self.notify()
             return
         try:
@@ -339,13 +339,13 @@ class RemoteProcess:
     async def send(self, message: Json) -> None:
         """See `Process`."""
         frame(message)  # rejects values that are not JSON
-        if self._outcome is None and not self._link.over:
+        if self._outcome is None and not self._link.is_over:
             self._link.queue("send", message)
             await self._link.wait_for_room()
 
     async def receive(self, timeout_s: float | None = None) -> Json | Outcome:
         """See `Process`."""
-        if not self._late and not await self._within(timeout_s):
+        if not self._late and not await self._arrives_in_time(timeout_s):
             # A message that arrives later is not the answer.
             self._late = f"answer time {timeout_s:g} s"
             self._link.queue("kill")
@@ -365,13 +365,13 @@ class RemoteProcess:
 
     async def kill(self) -> Outcome:
         """See `Process`."""
-        if self._outcome is None and not self._link.over:
+        if self._outcome is None and not self._link.is_over:
             self._link.queue("kill")
         return await self.finish()
 
-    async def _within(self, timeout_s: float | None) -> bool:
+    async def _arrives_in_time(self, timeout_s: float | None) -> bool:
         """Whether a message or the end arrived within the time, which starts with the job."""
-        await self._link.until(lambda: self._link.begun, None)
+        await self._link.until(lambda: self._link.has_order, None)
         try:
             async with asyncio.timeout(timeout_s):
                 await self._link.until(
@@ -394,16 +394,16 @@ def outcome_of(body: bytes) -> Outcome:
 def _checked(body: bytes, kind: type[Outcome] | type[LostItem]) -> dict[str, Any]:
     document = value_of(body)
     if not isinstance(document, dict) or document.keys() != {field.name for field in fields(kind)}:
-        raise ValueError(f"no {kind.__name__}")
+        raise ValueError(f"not a valid {kind.__name__}")
     if document["ended"] not in get_args(Ended):
-        raise ValueError(f"no end: {str(document['ended'])[:40]}")
+        raise ValueError(f"unknown end: {str(document['ended'])[:40]}")
     for name in ("stdout", "stderr", "signal", "limit"):
         if not isinstance(document.get(name, ""), str):
-            raise ValueError(f"no text: {name}")
+            raise ValueError(f"not a text: {name}")
     if not isinstance(document.get("exit_code"), int | None):
-        raise ValueError("no exit code")
+        raise ValueError("invalid exit code")
     if not isinstance(document.get("wall_s", 0.0), int | float):
-        raise ValueError("no seconds")
+        raise ValueError("invalid wall_s")
     return document
 
 

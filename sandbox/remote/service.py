@@ -43,7 +43,7 @@ class Service(ABC):
     """The SDK's base class of errors; empty if it has none."""
 
     @classmethod
-    def opened(cls, environment: Mapping[str, str], **more: str | None) -> Self:
+    def from_environment(cls, environment: Mapping[str, str], **more: str | None) -> Self:
         """Returns the host for the key in `environment`, with `more` fields of the subclass. Raises
         `SandboxUnavailable` if the key or the SDK is missing."""
         key = environment.get(cls.key_name, "").strip()
@@ -72,15 +72,15 @@ class Service(ABC):
         """The next step for an error of the SDK; empty if unknown."""
 
     @contextmanager
-    def explaining(self, what: str) -> Iterator[None]:
+    def translate_errors(self, what: str) -> Iterator[None]:
         """Converts errors of the SDK into `SandboxError`; `what` names the failed action."""
         errors: type[Exception] = getattr(self.sdk(), self.errors, Exception)
         try:
             yield
         except errors as error:
-            raise self.explained(what, error) from None
+            raise self.failure(what, error) from None
 
-    def explained(self, what: str, error: Exception) -> SandboxError:
+    def failure(self, what: str, error: Exception) -> SandboxError:
         """Returns the error with its cause, the failed action `what` and the next step, and without
         the key."""
         advice = self.advice(error) or f"try again; if it persists, see {self.title}'s status page"
@@ -100,5 +100,5 @@ class Service(ABC):
                         f"the sandbox {place} could not be deleted; it ends after its time limit, "
                         "or delete it in the dashboard"
                     )
-                    raise self.explained(what, error) from None
+                    raise self.failure(what, error) from None
             await asyncio.sleep(attempt)

@@ -27,7 +27,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from sandbox.remote.line import Assembler, lines, unpacked
+from sandbox.remote.line import Assembler, decode_message, lines
 from sandbox.sandbox import Process
 from sandbox.subprocess_backend import SubprocessSandbox
 from sandbox.types import Job, Json, Limits, LostItem, Outcome, SandboxError
@@ -36,7 +36,7 @@ _READ_BYTES = 1 << 16
 
 
 def main(folder: str) -> None:
-    """Handles one order of the host until the host ends; `folder` has the supervisor's files."""
+    """Runs one job or batch for the host, until its input ends; `folder` has the source files."""
     asyncio.run(_serve(folder))
 
 
@@ -56,7 +56,7 @@ async def _serve(folder: str) -> None:
                 raise SandboxError(f"unknown order: {order[0]!r}")
     except SandboxError as error:
         _send("refused", _json(str(error)))
-        # Some channels drop the last output of a program that ends, so the host ends first.
+        # Some channels drop a program's last output, so it exits only after the host has ended.
         async for _ in incoming:
             pass
     except StopAsyncIteration:
@@ -65,19 +65,19 @@ async def _serve(folder: str) -> None:
 
 async def _run(sandbox: SubprocessSandbox, job: Job, incoming: AsyncIterator[Any]) -> None:
     async with sandbox.start(job) as process, asyncio.TaskGroup() as group:
-        talks: list[asyncio.Task[Any]] = [group.create_task(_carry(process))]
+        tasks: list[asyncio.Task[Any]] = [group.create_task(_forward_messages(process))]
         async for message in incoming:
             match message:
                 case ("send", value):
                     # A job that does not read must not block further messages.
-                    talks.append(group.create_task(process.send(value)))
+                    tasks.append(group.create_task(process.send(value)))
                 case ("kill",):
-                    talks.append(group.create_task(process.kill()))
-        for talk in talks:
+                    tasks.append(group.create_task(process.kill()))
+        for talk in tasks:
             talk.cancel()
 
 
-async def _carry(process: Process) -> None:
+async def _forward_messages(process: Process) -> None:
     """Forwards the messages and the outcome of the job."""
     while True:
         try:
@@ -124,7 +124,7 @@ async def _messages() -> AsyncIterator[Any]:
     assembler = Assembler(sys.maxsize)
     while part := await reader.read(_READ_BYTES):
         for message in assembler.feed(part):
-            yield unpacked(message)
+            yield decode_message(message)
 
 
 def _json(value: Json) -> bytes:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.core.domain import File, Solution, Verdict
-from agent.search.edits import Edit, drawn_edits
+from agent.search.edits import Edit, edits_by_cost
 from agent.search.program import Program
 
 
@@ -26,8 +26,8 @@ def table(test: str, name: str) -> dict[str, Any]:
 
 
 def single_edits(program: Program, suspicion: dict[int, float], **how: Any) -> list[Edit]:
-    """All of `drawn_edits`, each once, the cheapest first."""
+    """All of `edits_by_cost`, each once, the cheapest first."""
     found: dict[tuple[int, int, str], Edit] = {}
-    for edit in sorted(drawn_edits(program, suspicion, **how), key=lambda one: one.cost):
+    for edit in sorted(edits_by_cost(program, suspicion, **how), key=lambda one: one.cost):
         found.setdefault(edit.place, edit)
     return list(found.values())

@@ -13,7 +13,7 @@ from agent.core.domain import Report, Verdict
 from agent.core.events import Judged, LogEntry, TestInfo, TestsFrozen
 from agent.report.result import fold
 from demo.views.bench import workbench
-from evaluation.screenshots import PICTURES, take
+from evaluation.screenshots import PICTURES, take_screenshot
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -422,7 +422,7 @@ def test_an_open_question_is_answered_by_value_or_click_after_reload(page: Any) 
 @pytest.mark.nightly
 def test_the_documented_pictures_show_this_page(browser: Browser, home: str) -> None:
     first = next(one for one in PICTURES if not one.healed)
-    shot = take(browser, home, first)
+    shot = take_screenshot(browser, home, first)
     assert shot.startswith(b"\x89PNG") and 10_000 < len(shot) < 150_000
 
 

@@ -44,7 +44,7 @@ def test_a_space_without_settings_has_a_small_model(more: dict[str, str], has_ow
     settings = app.with_local_model(Settings.from_env(environment), environment)
     plan = Models(settings).plan()
     own = [one.words for one in plan.choices if one.provider == "llamacpp"]
-    assert own == ([f"llamacpp/{app.ON_A_SPACE}"] if has_own else [])
+    assert own == ([f"llamacpp/{app.SPACE_MODEL}"] if has_own else [])
     here = Settings.from_env({})
     assert app.with_local_model(here, {}) is here
 

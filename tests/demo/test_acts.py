@@ -17,7 +17,7 @@ from starlette.requests import Request
 from agent.core.domain import Task
 from agent.core.events import Waiting
 from agent.core.settings import Settings
-from agent.interfaces.preparation import Prepared
+from agent.interfaces.preparation import Preparation
 from agent.loop.session import open_session
 from agent.report.result import fold
 from agent.report.waiting import read_answer
@@ -26,7 +26,7 @@ from demo.handlers import MAX_STOPPED, Page
 from demo.layout.parts import ANSWERED, MESSAGE_PARTS
 from demo.serving.host import SessionHost
 from demo.serving.limits import MAX_FOLLOWED, MAX_WAITING
-from demo.views.bench import NOTHING, SHARED
+from demo.views.bench import NO_RUN_WORKBENCH, SHARED
 from demo.web import build
 from sandbox import SandboxUnavailable
 from tests.agent.runs import settings
@@ -233,12 +233,12 @@ async def test_beside_a_refusal_stands_no_run_that_was_recorded() -> None:
     async with serving(Lacking()) as page:
         kept = await begun(page, words="healed")
         received = await healed(page, kept)
-        assert ("install one" in received["said"], received["bench"]) == (True, NOTHING)
+        assert ("install one" in received["said"], received["bench"]) == (True, NO_RUN_WORKBENCH)
         lost = await page.arrive(str(uuid4()), None, "", "", "", MINE)
-        assert lost["bench"] == NOTHING
+        assert lost["bench"] == NO_RUN_WORKBENCH
         unheard = await begun(page)  # a value of its options was none, and nobody heard of it
         for one in (kept, unheard):
-            assert (await page.settle(one, MINE))["bench"] == NOTHING
+            assert (await page.settle(one, MINE))["bench"] == NO_RUN_WORKBENCH
 
 
 async def test_what_was_shown_stays_beside_a_heal_or_a_link_of_which_nothing_comes() -> None:
@@ -270,11 +270,11 @@ async def test_a_shared_run_offers_no_decision() -> None:
 
 
 async def test_a_green_project_stays_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def green(*_: object) -> Prepared:
-        return Prepared()
+    async def green(*_: object) -> Preparation:
+        return Preparation()
 
-    monkeypatch.setattr("demo.submission.prepared", green)
-    monkeypatch.setattr(Prepared, "heal_result", lambda *_: fold(recorded("healed")))
+    monkeypatch.setattr("demo.submission.prepare_input", green)
+    monkeypatch.setattr(Preparation, "heal_result", lambda *_: fold(recorded("healed")))
     async with serving(strangers(), PUBLIC) as page:
         kept = await begun(page)
         assert "is-healed" in (await healed(page, kept, MINE))["bench"]

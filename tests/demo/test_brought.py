@@ -16,7 +16,7 @@ from agent.interfaces.request import HealRequest
 from agent.loop.session import open_session
 from agent.report.result import fold
 from agent.target.errors import BadInput, NotFixable
-from demo.submission import prepared
+from demo.submission import prepare_input
 from demo.views.bench import workbench
 from tests.agent.runs import finished, settings
 from tests.agent.search.project.small_project import pyproject
@@ -46,7 +46,7 @@ def project(**more: bytes) -> UploadedFile:
 @pytest.mark.nightly
 async def test_a_zip_is_healed_by_its_own_suite(tmp_path: Path) -> None:
     host = settings(tmp_path, proof_s=0.0)
-    found = await prepared("", "", "", HealRequest(files=(project(),)), host)
+    found = await prepare_input("", "", "", HealRequest(files=(project(),)), host)
     assert found.task is not None and found.task.project is not None
     async with open_session(host) as session:
         result = fold(await finished(session, found.task, title=found.title))
@@ -65,7 +65,7 @@ async def test_a_zip_is_healed_by_its_own_suite(tmp_path: Path) -> None:
 async def test_nothing_that_a_sent_project_asks_of_this_machine_is_given() -> None:
     asking = b"[tool.heal]\nloopback = true\nenvironment = ['HOME']\nread = ['/etc']\n"
     sent = project(**{"work/pyproject.toml": asking})
-    found = await prepared("", "", "", HealRequest(files=(sent,)), HOST)
+    found = await prepare_input("", "", "", HealRequest(files=(sent,)), HOST)
     assert found.task is not None and found.task.project is not None
     asked = found.task.project
     given = (asked.loopback, asked.environment, asked.readable, asked.test_s)
@@ -80,7 +80,7 @@ async def test_nothing_that_a_sent_project_asks_of_this_machine_is_given() -> No
 ])
 async def test_no_refusal_of_an_upload_shows_a_server_path(files: dict[str, bytes]) -> None:
     with pytest.raises((BadInput, NotFixable)) as refused:
-        await prepared("", "", "", HealRequest(files=(zipped(files),)), HOST)
+        await prepare_input("", "", "", HealRequest(files=(zipped(files),)), HOST)
     assert "heal-sent-" not in str(refused.value) and "/tmp" not in str(refused.value)
 
 
@@ -88,7 +88,7 @@ async def test_a_green_project_is_said_to_be_and_begins_no_run() -> None:
     right = MODULE.replace(b"<", b"<=").replace(b" + 1", b"").replace(b"- 14", b"- 13")
     suite = SUITE.replace(b"shop.fee", b"fee")
     sent = zipped({"fee.py": right, "tax.py": b"", "test_fee.py": suite})
-    found = await prepared("", "", "", HealRequest(files=(sent,)), HOST)
+    found = await prepare_input("", "", "", HealRequest(files=(sent,)), HOST)
     assert found.task is None
     assert found.heal_result(()).outcome == "healthy"
 
@@ -97,12 +97,12 @@ async def test_a_module_keeps_its_name_and_takes_a_file_of_tests_or_typed_ones()
     module, suite = UploadedFile("fee.py", MODULE), UploadedFile(
         "test_fee.py", SUITE.replace(b"shop.fee", b"fee")
     )
-    found = await prepared("", "", "", HealRequest(files=(module, suite), args=("-v",)), HOST)
+    found = await prepare_input("", "", "", HealRequest(files=(module, suite), args=("-v",)), HOST)
     assert found.task is not None and found.task.solution is not None
     assert found.task.solution.entry == "fee.py"
     assert [one.name for one in found.task.tests[:2]] == ["test_free", "test_late"]
     assert (found.task.argv, found.title) == (("-v",), "fee")
-    typed = await prepared("", "assert fee(14) == 0", "", HealRequest(files=(module,)), HOST)
+    typed = await prepare_input("", "assert fee(14) == 0", "", HealRequest(files=(module,)), HOST)
     assert typed.task is not None
     assert [one.name for one in typed.task.tests] == ["assert fee(14) == 0"]
 
@@ -110,6 +110,6 @@ async def test_a_module_keeps_its_name_and_takes_a_file_of_tests_or_typed_ones()
 async def test_code_beside_a_file_and_tests_beside_a_project_are_refused() -> None:
     module = UploadedFile("fee.py", MODULE)
     with pytest.raises(BadInput):
-        await prepared("x = 1", "", "", HealRequest(files=(module,)), HOST)
+        await prepare_input("x = 1", "", "", HealRequest(files=(module,)), HOST)
     with pytest.raises(BadInput):
-        await prepared("", "assert 1", "", HealRequest(files=(project(),), args=("-v",)), HOST)
+        await prepare_input("", "assert 1", "", HealRequest(files=(project(),), args=("-v",)), HOST)

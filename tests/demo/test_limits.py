@@ -23,7 +23,7 @@ from demo.serving.gate import Gate
 from demo.serving.host import SessionHost, Unavailable
 from demo.serving.limits import ADDRESS_SHARE, LimitExceeded, VisitorLimits
 from demo.serving.server import health_route
-from demo.serving.visitors import network, new_token, to_keep, visiting
+from demo.serving.visitors import network, new_token, visit_to_save, visiting
 from demo.web import build
 from sandbox import SandboxUnavailable
 from tests.demo.recorded import RecordedSession, hosting
@@ -203,9 +203,9 @@ def test_who_visits_is_what_the_cookie_says_and_else_the_browsers_own_word() -> 
     told = {**NEW_VISIT, "visitor": own, "address": "forged", "model": "m", "more": 1}
     known = visiting(asked(cookie=f"a=b; heal_visitor={word}"), told)
     assert known == {**NEW_VISIT, "visitor": word, "address": "2001:db8::/64", "model": "m"}
-    assert to_keep(known, asked(cookie=f"heal_visitor={word}"))["visitor"] == ""
+    assert visit_to_save(known, asked(cookie=f"heal_visitor={word}"))["visitor"] == ""
     unknown = visiting(asked(), told)
-    assert (unknown["visitor"], to_keep(unknown, asked())["visitor"]) == (own, own)
+    assert (unknown["visitor"], visit_to_save(unknown, asked())["visitor"]) == (own, own)
     assert visiting(asked(), ["no", "visit"])["visitor"] == ""
 
 

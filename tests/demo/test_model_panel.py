@@ -12,7 +12,7 @@ import pytest
 import app
 from agent.core.domain import JailStatus
 from agent.core.settings import Settings
-from agent.iteration.models import LOCAL_USER, MAX_VISITORS, Models, visitor_of
+from agent.iteration.models import LOCAL_USER, MAX_VISITORS, Models, visitor_id
 from demo.browser_state import NEW_VISIT, Update, Visit, with_choices
 from demo.models.choice import BadModelChoice, chosen_roles, keyed, offered
 from demo.models.panel import TESTS_A_MINUTE, KeyAction, Panel
@@ -116,7 +116,7 @@ async def test_one_address_has_nobody_elses_keys_forgotten() -> None:
             page.session.record_address(page.panel.visitor(one), one["address"])
             page.session.models.add_key(page.panel.visitor(one), "ANTHROPIC_API_KEY", KEY)
         assert page.session.models.available_keys(page.panel.visitor(mine))
-        assert not page.session.models.available_keys(visitor_of(f"page {words[0]}"))
+        assert not page.session.models.available_keys(visitor_id(f"page {words[0]}"))
 
 
 async def test_testing_a_key_lists_models_and_spends_nothing() -> None:

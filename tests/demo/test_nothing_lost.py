@@ -20,9 +20,9 @@ from agent.core.domain import Task
 from agent.report.result import fold
 from demo.browser_state import NEW_VISIT, NO_RUN
 from demo.layout.parts import ANSWERED
-from demo.phases import begun_page
+from demo.phases import started_page
 from demo.serving.host import SessionHost
-from demo.web import _ARRIVES, _PRESS, BEGUN, SAVED, begin_script, build
+from demo.web import _ARRIVES, _PRESS, SAVED, START_PARTS, begin_script, build
 from tests.demo.recorded import Log, RecordedSession, recorded
 
 RUNS = ("healed", "waiting", "rivals", "held")
@@ -129,11 +129,11 @@ class Tab:
 def _in_the_browser(act: Any, values: list[Any], tab: Tab) -> list[Any] | None:
     """What the page's own scripts do, in Python."""
     if act.js == begin_script():
-        (shown, code, tests, words), page, run = values, begun_page(NO_RUN), str(uuid4())
+        (shown, code, tests, words), page, run = values, started_page(NO_RUN), str(uuid4())
         kept = {**NO_RUN, "run": run, "before": shown["run"], "code": code, "tests": tests,
                 "words": words}
         tab.query = f"run={run}"
-        return [kept, *(page[name] for name in BEGUN[1:])]
+        return [kept, *(page[name] for name in START_PARTS[1:])]
     if "answered.run === kept.run" in act.js:
         kept, answered = values
         current = answered.get("run") == kept["run"]

@@ -17,7 +17,7 @@ from demo.models.plans import chosen_plan_html, cost_html
 from llm import ModelPlan, Secret, resolve
 from llm.asking.prompts import Prompts
 from llm.budget import Caps
-from llm.prices import our_prices
+from llm.prices import default_prices
 
 JAIL = JailStatus(words="a jail")
 CAPS = Caps(usd=0.5, tokens=200_000, calls=40)
@@ -56,8 +56,8 @@ DAY = date(2026, 11, 1)
 
 def test_costs_grow_with_the_program_and_with_thoughts() -> None:
     found = plan("ANTHROPIC_API_KEY", by_role={"critic": "mock"})
-    short = estimate_costs(found, our_prices(), Prompts(PROMPTS), "x = 1", DAY)
-    long = estimate_costs(found, our_prices(), Prompts(PROMPTS), "x = 1\n" * 1_000, DAY)
+    short = estimate_costs(found, default_prices(), Prompts(PROMPTS), "x = 1", DAY)
+    long = estimate_costs(found, default_prices(), Prompts(PROMPTS), "x = 1\n" * 1_000, DAY)
     assert [one.role for one in short] == [role for role in ROLES if role != "critic"]
     for before, after in zip(short, long, strict=True):
         assert after.tokens - before.tokens >= 1_900
@@ -67,7 +67,7 @@ def test_costs_grow_with_the_program_and_with_thoughts() -> None:
 
     thinks, not_ = (
         estimate_costs(
-            plan("OPENAI_API_KEY", provider="openai", model=model), our_prices(),
+            plan("OPENAI_API_KEY", provider="openai", model=model), default_prices(),
             Prompts(PROMPTS), "", DAY,
         )[0].tokens
         for model in ("gpt-5.4-mini", "gpt-4o")
@@ -79,5 +79,5 @@ def test_costs_grow_with_the_program_and_with_thoughts() -> None:
 def test_local_models_are_free_and_unknown_prices_unknown(provider: str, usd: float | None) -> None:
     found = plan(provider=provider, given=
         {"OPENAI_BASE_URL": "http://127.0.0.1:1/v1", "OPENAI_MODEL": "m"})
-    predicted = estimate_costs(found, our_prices(), Prompts(PROMPTS), "x = 1", DAY)
+    predicted = estimate_costs(found, default_prices(), Prompts(PROMPTS), "x = 1", DAY)
     assert {one.usd for one in predicted} == {usd}

@@ -88,7 +88,7 @@ async def test_a_large_run_is_drawn_while_the_others_go_on(monkeypatch: pytest.M
     monkeypatch.setattr("demo.handlers.workbench", workbench)
     result = fold(recorded("healed"))
     assert await draw(result, own=True) == "drawn"
-    monkeypatch.setattr("demo.handlers.DRAWN_AT_ONCE", 0)
+    monkeypatch.setattr("demo.handlers.MAX_INLINE_CHARS", 0)
     assert await draw(result, own=True) == "drawn"
     assert drew == [True, False]
 

@@ -31,7 +31,7 @@ from demo.views.bench import workbench
 from demo.views.findings import behaviours, proof, smallest
 from demo.views.matrix import matrix
 from demo.views.panes import initially_shown
-from demo.views.programs import CALLED, SILENT, console
+from demo.views.programs import NO_OUTPUT, OUTPUT_NOT_SAVED, console
 from demo.views.required import next_words
 from demo.views.trace import writing
 from tests.agent.log.test_result import log_of
@@ -119,8 +119,8 @@ def test_the_console_shows_both_ends_of_what_is_long_and_says_what_is_not_kept()
     assert "first\n" in shown and "\nlast" in shown and shown.count("900,011") == 2
     silent = JudgedProgram("before", 0, Report(solution="s", ending=Ending(kind="completed")))
     called = JudgedProgram("before", 0, Report(solution="s"))
-    assert SILENT in console(Result(tested_programs=(silent,)))
-    assert CALLED in console(Result(tested_programs=(called,)))
+    assert NO_OUTPUT in console(Result(tested_programs=(silent,)))
+    assert OUTPUT_NOT_SAVED in console(Result(tested_programs=(called,)))
 
 
 def test_tests_that_were_added_are_counted_apart_from_those_of_the_verdict() -> None:

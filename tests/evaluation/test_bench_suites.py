@@ -102,7 +102,7 @@ def test_every_row_is_what_its_fields_say(path: Path) -> None:
     assert len(found) >= 45
     assert {row["kind"] for row in found} == (BY_SIGHT if path.stem == "blind" else KINDS)
     assert not [f"{row['id']}: {said}" for row in found for said in problems(row, path.stem)]
-    assert all(case.is_known for case in read_cases(path))
+    assert all(case.has_truth for case in read_cases(path))
 
 
 def test_thin_tests_do_not_pass_the_broken_program_and_the_truth_is_the_right_ones() -> None:
@@ -114,7 +114,7 @@ def test_thin_tests_do_not_pass_the_broken_program_and_the_truth_is_the_right_on
         row["id"] for row in rows
         if failures(row, row["fixed"], [*row["tests"], *row["held_out"]])
     ] == []
-    assert all(case.is_known for case in read_cases(THIN))
+    assert all(case.has_truth for case in read_cases(THIN))
 
 
 def test_no_two_rows_are_about_the_same_program() -> None:

@@ -35,11 +35,11 @@ def test_a_row_is_read_with_or_without_its_truth(tmp_path: Path) -> None:
 
     [case] = read_cases(written(tmp_path, {"id": "b", "task": " Write area(). ", "buggy": "x"}))
     assert (case.mode, case.task, case.program, case.draft) == ("task", "Write area().", "", "x")
-    assert not case.is_known
+    assert not case.has_truth
 
     bare = {key: ROW[key] for key in ("id", "buggy", "tests", "fixed")}
     [case] = read_cases(written(tmp_path, bare))
-    assert not case.is_known
+    assert not case.has_truth
 
 
 @pytest.mark.parametrize(

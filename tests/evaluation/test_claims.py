@@ -14,7 +14,7 @@ from evaluation.claims import heal_case, table
 from evaluation.with_model import question
 
 
-def of_a_suite(folder: Path, row: dict[str, object]) -> Case:
+def project_proof(folder: Path, row: dict[str, object]) -> Case:
     """The only case of a suite of one line."""
     file = folder / "suite.jsonl"
     file.write_text(json.dumps({"id": "one", **row}) + "\n")
@@ -23,7 +23,7 @@ def of_a_suite(folder: Path, row: dict[str, object]) -> Case:
 
 
 def test_the_hidden_truth_decides(tmp_path: Path) -> None:
-    case = of_a_suite(tmp_path, {
+    case = project_proof(tmp_path, {
         "buggy": "def f(x):\n    return x - 2\n",
         "fixed": "def f(x):\n    return x + 2\n", "tests": ["assert f(0) == 2"],
         "held_out": ["assert f(5) == 7"],
@@ -32,7 +32,7 @@ def test_the_hidden_truth_decides(tmp_path: Path) -> None:
     assert not case.is_right({"program.py": "def f(x):\n    return 2\n"})
     assert case.is_right({"program.py": "def f(x):\n    return x + 2\n"})
 
-    case = of_a_suite(tmp_path, {
+    case = project_proof(tmp_path, {
         "mode": "asserts", "program": "def f(x):\n    return x - 2\n",
         "tests": "assert f(0) == 2", "truth": "assert f(5) == 7",
         "fixed": "def f(x):\n    return x + 2\n",
@@ -45,7 +45,7 @@ def test_the_hidden_truth_decides(tmp_path: Path) -> None:
 @pytest.mark.nightly
 def test_the_reference_program_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cases, "TRUTH_S", 5.0)
-    case = of_a_suite(tmp_path, {
+    case = project_proof(tmp_path, {
         "mode": "asserts", "program": "def area(w, h):\n    return w + h\n",
         "tests": "assert area(2, 5) == 10\nassert area(3, 3) == 9", "support": {},
         "truth": "while True: pass", "fixed": "def area(w, h):\n    return w * h\n",
@@ -74,7 +74,7 @@ def test_a_proposal_is_no_claim() -> None:
 
 
 def test_questions_show_the_task_or_the_failure(tmp_path: Path) -> None:
-    case = of_a_suite(tmp_path, {
+    case = project_proof(tmp_path, {
         "task": "Write f(x), which adds two. f(0) returns 2.", "tests": [],
         "entry_point": "f", "fixed": "def f(x):\n    return x + 2\n",
         "held_out": ["assert f(5) == 7"],
@@ -85,7 +85,7 @@ def test_questions_show_the_task_or_the_failure(tmp_path: Path) -> None:
     assert not case.is_right(constant)
     assert "adds two" in question(case)
 
-    case = of_a_suite(tmp_path, {
+    case = project_proof(tmp_path, {
         "mode": "crash", "program": "print(nme)\n", "truth": "print('TRUTH OK')",
     })
     assert "print(nme)" in question(case)

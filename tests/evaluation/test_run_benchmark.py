@@ -16,7 +16,7 @@ from evaluation import run_benchmark
 from evaluation.cases import Case, read_cases
 from evaluation.figures import figures
 from evaluation.healing import CaseRow, HealedCase, heal_case, line_of
-from evaluation.lines import Lines
+from evaluation.lines import JsonLinesFile
 from evaluation.run_benchmark import TASKS, main, run, settings_for
 
 AREA = "def area(width, height):\n    return width + height\n"
@@ -199,7 +199,7 @@ def doubled(monkeypatch: pytest.MonkeyPatch, act: Callable[[Case], HealedCase]) 
 
 async def go(folder: Path, *ids: str, workers: int = 1) -> None:
     settings = settings_for("mock", 10, None)
-    await run([*map(case, ids)], settings, Lines(folder / "results.jsonl"), workers)
+    await run([*map(case, ids)], settings, JsonLinesFile(folder / "results.jsonl"), workers)
 
 
 async def test_rows_that_are_done_are_not_run_again(

@@ -24,7 +24,7 @@ for name in ("agent", "demo", "evaluation", "prompts", "sandbox", "app", "tests"
 import llm
 from llm.asking.ask import ask_typed, whole
 from llm.budget import Caps, Ledger
-from llm.prices import our_prices
+from llm.prices import default_prices
 from llm.router import Breaker, Router
 
 assert llm.__file__.startswith(sys.argv[1]), llm.__file__
@@ -53,7 +53,7 @@ class Echo:
 async def main():
     told = []
     router = Router(
-        plan, lambda choice: Echo(), Ledger(Caps(usd=1.0)), our_prices(), told.append,
+        plan, lambda choice: Echo(), Ledger(Caps(usd=1.0)), default_prices(), told.append,
         lambda choice: Breaker(),
     )
     poet = await router.at("poet")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from llm import Usage
-from llm.prices import BadPrices, our_prices, prices_with, read_prices
+from llm.prices import BadPrices, default_prices, prices_with, read_prices
 from llm.provider import PROVIDERS
 
 ROW = "{from: 2026-01-01, input: 1, output: 2, cache_read: 3, cache_write: 4}"
@@ -35,32 +35,32 @@ def test_an_unlisted_price_is_unknown(tmp_path: Path, provider: str, model: str)
 
 
 def test_rates_depend_on_day_length_and_name() -> None:
-    prices = our_prices()
+    prices = default_prices()
     read = Usage(read=1_000_000)
     assert prices.cost("anthropic", "claude-sonnet-5-5", read, date(2026, 10, 6)) == 0.2
     assert prices.cost("anthropic", "claude-sonnet-5-5", read, date(2026, 10, 7)) == 0.1
     assert prices.cost("anthropic", "claude-sonnet-5-5", read, date(2025, 1, 1)) is None
 
-    prices = our_prices()
+    prices = default_prices()
     short, long = Usage(100_000, 0), Usage(60_000, 0, 40_001)
     assert prices.cost("anthropic", "claude-haiku-5-5", short, TODAY) == pytest.approx(0.01)
     assert prices.cost("anthropic", "claude-haiku-5-5", long, TODAY) == pytest.approx(
         (60_000 * 0.5 + 40_001 * 0.05) / 1e6
     )
 
-    dated = our_prices().cost("anthropic", "claude-haiku-4-5-20251001", Usage(1_000_000), TODAY)
+    dated = default_prices().cost("anthropic", "claude-haiku-4-5-20251001", Usage(1_000_000), TODAY)
     assert dated == 1.0
 
 
 @pytest.mark.parametrize("provider", ["ollama", "huggingface", "vllm", "mock"])
 def test_what_runs_on_the_users_machine_is_free(provider: str) -> None:
-    assert our_prices().cost(provider, "anything", Usage(9, 9), TODAY) == 0.0
+    assert default_prices().cost(provider, "anything", Usage(9, 9), TODAY) == 0.0
 
 
 def test_the_default_models_of_claude_have_a_price() -> None:
     for option in ("model", "fast_model"):
         model = str(PROVIDERS["anthropic"].default(option))
-        assert our_prices().price("anthropic", model, TODAY) is not None
+        assert default_prices().price("anthropic", model, TODAY) is not None
 
 
 def test_a_users_own_table_comes_first(tmp_path: Path) -> None:

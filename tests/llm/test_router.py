@@ -11,14 +11,14 @@ import pytest
 from llm import Json, NoModel, Reply, Usage
 from llm.budget import Caps, Ledger, Spent
 from llm.calls import (
-    CallBroke,
+    CallAborted,
     CallEnded,
     CallEvent,
     CallFellBack,
     CallRetried,
     CallStarted,
-    CallWaits,
-    Classified,
+    CallWaiting,
+    ModelRated,
 )
 from llm.errors import (
     CallFailed,
@@ -37,14 +37,14 @@ from llm.plan import Choice, ModelPlan
 from llm.prices import Prices
 from llm.provider import PROVIDERS, ProviderRow
 from llm.router import Breaker, Router
-from llm.tokens import THINKING, TURN
+from llm.tokens import MESSAGE_OVERHEAD, THINKING
 from llm.types import Message
 from tests.llm.scripted import REQUEST, Answer, Scripted, Step
 
 PRICES = Prices.model_validate({"free": ["free"], "models": {"scripted": {"m": [{
     "from": date(2026, 1, 1), "input": 1, "output": 10, "cache_read": 0.1, "cache_write": 2,
 }]}}})
-QUESTION = len("system") + len("user") + 2 * TURN
+QUESTION = len("system") + len("user") + 2 * MESSAGE_OVERHEAD
 SOON = replace(REQUEST, deadline_s=5.0)
 
 
@@ -156,7 +156,7 @@ async def test_loading_a_local_model_is_reported(monkeypatch: pytest.MonkeyPatch
     coming = Coming((Answer(("a",), every_s=0.3),))
     house.router.open = lambda choice: coming
     await house.ask()
-    told = [one.doing for one in house.told if isinstance(one, CallWaits)]
+    told = [one.doing for one in house.told if isinstance(one, CallWaiting)]
     assert told == ["downloading 40 %", "loading"]
     assert coming.looked > len(coming.states), "it is looked at to the first piece"
     before = coming.looked
@@ -179,7 +179,7 @@ async def test_an_unknown_price_is_not_zero() -> None:
     with pytest.raises(ProviderDown):
         await house.ask()
     broke = house.told[-1]
-    assert isinstance(broke, CallBroke)
+    assert isinstance(broke, CallAborted)
     assert (broke.usage, broke.usd) == (Usage(), 0.0)
 
 
@@ -194,7 +194,7 @@ async def test_a_refused_request_is_repeated_and_each_counts(error: CallFailed) 
     with pytest.raises(type(error)):
         await house.ask()
     assert (len(house.first.asked), house.spent.tokens, house.spent.usd) == (3, 0, 0.0)
-    assert isinstance(house.told[-1], CallBroke)
+    assert isinstance(house.told[-1], CallAborted)
 
 
 async def test_a_refused_form_is_asked_again_at_once() -> None:
@@ -254,7 +254,7 @@ async def test_a_cancelled_call_is_dropped_at_once_and_what_it_may_cost_is_charg
         await task
     assert house.first.dropped == 1
     broke = house.told[-1]
-    assert isinstance(broke, CallBroke)
+    assert isinstance(broke, CallAborted)
     assert broke.error == "Cancelled"
     assert QUESTION <= house.spent.tokens < QUESTION + 100
 
@@ -266,7 +266,7 @@ async def test_questions_and_partial_answers_hold_no_keys() -> None:
         await house.ask(messages=(Message("user", "is it KEY?"),))
     started, broke = house.told
     assert isinstance(started, CallStarted)
-    assert isinstance(broke, CallBroke)
+    assert isinstance(broke, CallAborted)
     assert started.asked == (("system", "system"), ("user", "is it ***?"))
     assert broke.said == "hel***"
 
@@ -276,7 +276,7 @@ async def test_a_reader_that_leaves_ends_the_call_and_closing_the_router_what_it
     async with aclosing(house.router.stream(SOON)) as items:
         await anext(items)
     assert house.first.dropped == 1
-    assert isinstance(house.told[-1], CallBroke)
+    assert isinstance(house.told[-1], CallAborted)
     await house.router.close()
     assert house.first.closed
 
@@ -368,7 +368,7 @@ async def test_no_request_is_repeated_past_the_call_cap(error: CallFailed, whose
         await house.ask()
     assert caught.value.cap == f"{whose} calls"
     assert (len(house.first.asked), house.spent.calls, house.spent.tokens) == (2, 2, 0)
-    assert [type(one) for one in house.told] == [CallStarted, CallRetried, CallBroke]
+    assert [type(one) for one in house.told] == [CallStarted, CallRetried, CallAborted]
 
 
 async def test_a_provider_that_counts_too_much_passes_a_cap_by_one_call_only() -> None:
@@ -439,7 +439,7 @@ async def test_an_answer_that_does_not_keep_to_its_limit_is_cut_off() -> None:
         await house.ask()
     assert house.first.dropped == 1
     # Nobody may charge more than was asked for, so no cap is passed by it.
-    (broke,) = [one for one in house.told if isinstance(one, CallBroke)]
+    (broke,) = [one for one in house.told if isinstance(one, CallAborted)]
     assert broke.usage.output == 100
     house.router.ledger.run = Caps(calls=1)
     with pytest.raises(OverBudget, match=r" 1 .* 100 "):
@@ -520,7 +520,7 @@ async def test_rules_answer_for_a_model_that_shows_to_be_small_or_slow(
     of = house.router.plan.of
     assert (of("critic") is not None) == kept
     assert [one.is_small for one in map(of, ("generator", "debugger")) if one] == [not kept] * 2
-    assert sum(isinstance(one, Classified) for one in house.told) == (not kept)
+    assert sum(isinstance(one, ModelRated) for one in house.told) == (not kept)
 
 
 @pytest.mark.parametrize(("size", "small"), [(1.8, True), (32.0, False), (None, False)])
@@ -543,4 +543,4 @@ async def test_a_listed_size_counts_before_the_first_question(
     assert (asked is None) == small
     generator = house.router.plan.of("generator")
     assert generator is not None and generator.is_small == small
-    assert sum(isinstance(one, Classified) for one in house.told) == small
+    assert sum(isinstance(one, ModelRated) for one in house.told) == small

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llm import BadReply, Connection, Message, Provider, Request, Secret, open_provider
-from llm.asking.answers import code_of, edits_of, json_of
+from llm.asking.answers import parse_code, parse_edits, parse_json
 from llm.asking.ask import ask_read, complete_reply
 from llm.errors import ProviderDown
 from llm.prices import Rates
@@ -101,7 +101,7 @@ async def test_half_a_character_is_escaped_in_both_directions(provider: str) -> 
     async with FakeServer() as server:
         asked = opened(provider, server, *answering(provider, ANSWER, good))
         try:
-            code, _ = await ask_read(asked, QUESTION, code_of)
+            code, _ = await ask_read(asked, QUESTION, parse_code)
         finally:
             await asked.close()
         first, again = (seen for seen in server.seen if seen.path == PROVIDERS[provider][1])
@@ -111,7 +111,7 @@ async def test_half_a_character_is_escaped_in_both_directions(provider: str) -> 
     assert again.json["messages"][-2]["content"] == SAID
 
 
-@pytest.mark.parametrize("read", [code_of, edits_of, lambda text: json_of(text, {})])
+@pytest.mark.parametrize("read", [parse_code, parse_edits, lambda text: parse_json(text, {})])
 def test_an_answer_that_no_file_can_hold_is_refused_in_words_that_can_be_sent(read: Any) -> None:
     with pytest.raises(BadReply, match=" 12 ") as caught:
         read("```python\nx\ud800\n```")

@@ -17,8 +17,8 @@ from llm.providers.wire import (
     MAX_SHOWN,
     HttpProvider,
     place,
+    redacted,
     retry_after_s,
-    scrubbed,
 )
 from tests.llm.fakes import anthropic, ollama, openai
 from tests.llm.fakes.server import FakeServer, refusing, says
@@ -49,12 +49,12 @@ def test_when_to_come_again(headers: dict[str, str], seconds: float | None) -> N
 def test_words_and_addresses_hold_no_secret() -> None:
     key = Secret("sk-1")
 
-    assert scrubbed("key\n  sk-1 is\tnot ours: sk-1.", key) == "key *** is not ours: ***."
-    assert scrubbed("x" * 5_000, key) == "x" * MAX_SHOWN + "…"
-    assert scrubbed("x" * (MAX_SHOWN - 2) + "sk-1", key).endswith("x**…")  # cut after, not before
+    assert redacted("key\n  sk-1 is\tnot ours: sk-1.", key) == "key *** is not ours: ***."
+    assert redacted("x" * 5_000, key) == "x" * MAX_SHOWN + "…"
+    assert redacted("x" * (MAX_SHOWN - 2) + "sk-1", key).endswith("x**…")  # cut after, not before
     other = "gsk_" + "a1" * 10
-    assert scrubbed(f"use {other} or c2stMQ==", key) == "use *** or c2stMQ=="
-    assert scrubbed("all is said", Secret("")) == "all is said"
+    assert redacted(f"use {other} or c2stMQ==", key) == "use *** or c2stMQ=="
+    assert redacted("all is said", Secret("")) == "all is said"
 
     assert place("https://me:pw@api.x.com:8443/v1/?token=t#f") == "https://api.x.com:8443/v1"
     assert place("http://127.0.0.1") == "http://127.0.0.1"

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sandbox.attacks import ATTACKS, World, gauntlet
-from sandbox.contract import HONEST_CHECKS, ContractCheck, Finding, findings
+from sandbox.contract import HONEST_CHECKS, CheckResult, ContractCheck, run_checks
 from sandbox.jail import JailSandbox
 
 
@@ -24,8 +24,8 @@ async def with_entry(level: str, some: slice, world: World) -> dict[str, Any]:
     sandbox = JailSandbox(at_most=level)  # type: ignore[arg-type]
     seen = await gauntlet(sandbox, world, ATTACKS[some])
 
-    async def honest(checks: Sequence[ContractCheck]) -> list[Finding]:
-        return [found async for found in findings(sandbox, seen.isolation.level, checks)]
+    async def honest(checks: Sequence[ContractCheck]) -> list[CheckResult]:
+        return [found async for found in run_checks(sandbox, seen.isolation.level, checks)]
 
     found = await asyncio.gather(*(honest(HONEST_CHECKS[some][first::4]) for first in range(4)))
     return {

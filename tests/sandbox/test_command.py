@@ -10,7 +10,7 @@ import pytest
 
 from sandbox.__main__ import main
 from sandbox.attacks import ATTACKS, gauntlet
-from sandbox.contract import ContractCheck, findings
+from sandbox.contract import ContractCheck, run_checks
 
 
 def test_a_file_runs_with_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,8 +125,8 @@ def test_a_claim_that_does_not_hold_fails_the_selftest_and_says_what_was_seen(
         return "the wall has a hole"
 
     monkeypatch.setattr("sandbox.__main__.gauntlet", partial(gauntlet, attacks=()))
-    only = partial(findings, checks=[ContractCheck("walls", seen_wrong)])
-    monkeypatch.setattr("sandbox.__main__.findings", only)
+    only = partial(run_checks, checks=[ContractCheck("walls", seen_wrong)])
+    monkeypatch.setattr("sandbox.__main__.run_checks", only)
 
     assert main(["selftest", "--all", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["contract"] == [

@@ -11,7 +11,7 @@ import pytest
 from sandbox import Job, OwnedSandbox
 from sandbox.contract import ECHO
 from sandbox.jail import JailSandbox, forkserver
-from sandbox.jail.fair_queue import FOR_NEWCOMERS, FOR_SHORT_JOBS, FairQueue, SlotRequest
+from sandbox.jail.fair_queue import NEWCOMER_SLOTS, SHORT_JOB_SLOTS, FairQueue, SlotRequest
 
 
 class Queue:
@@ -65,17 +65,17 @@ async def test_some_places_are_kept_for_newcomers_and_short_jobs() -> None:
     queue.wait("greedy", SlotRequest("greedy"))
     queue.wait("new", SlotRequest("new"))
 
-    assert not queue.turns.may_take(SlotRequest("greedy"), FOR_NEWCOMERS)
+    assert not queue.turns.may_take(SlotRequest("greedy"), NEWCOMER_SLOTS)
     assert queue.next(1) == ["new"]
-    assert queue.next(FOR_NEWCOMERS) == []
-    assert queue.next(FOR_NEWCOMERS + 1) == ["greedy"]
+    assert queue.next(NEWCOMER_SLOTS) == []
+    assert queue.next(NEWCOMER_SLOTS + 1) == ["greedy"]
 
     queue = Queue()
-    queue.wait("search", SlotRequest("a", lasts=True))
+    queue.wait("search", SlotRequest("a", is_long=True))
 
-    assert queue.next(FOR_SHORT_JOBS) == []
-    assert queue.turns.may_take(SlotRequest("a"), FOR_SHORT_JOBS)
-    assert queue.next(FOR_SHORT_JOBS + 1) == ["search"]
+    assert queue.next(SHORT_JOB_SLOTS) == []
+    assert queue.turns.may_take(SlotRequest("a"), SHORT_JOB_SLOTS)
+    assert queue.next(SHORT_JOB_SLOTS + 1) == ["search"]
 
 
 async def test_who_was_called_off_is_passed_over() -> None:
@@ -95,7 +95,7 @@ async def test_an_honest_run_waits_for_none_of_another_s_endless_jobs(
     endless = Job("jail.receive()", seed=101)  # a fork server of its own
     greedy, honest = OwnedSandbox(strongest, "greedy"), OwnedSandbox(strongest, "honest")
     async with AsyncExitStack() as stack:
-        for _ in range(forkserver.SLOTS - FOR_NEWCOMERS):
+        for _ in range(forkserver.SLOTS - NEWCOMER_SLOTS):
             await stack.enter_async_context(greedy.start(endless))
         waiting = [asyncio.create_task(greedy.run(endless)) for _ in range(28)]
 
@@ -119,7 +119,7 @@ async def test_a_brief_batch_gets_a_place_where_all_that_last_are_taken(
             batch = await stack.enter_async_context(strongest.batch(job))
             return [reply async for _, reply in batch.replies([1], item_wall_s=5)]
 
-        for _ in range(forkserver.SLOTS - FOR_SHORT_JOBS):
+        for _ in range(forkserver.SLOTS - SHORT_JOB_SLOTS):
             assert await replied(lasting) == [1]
         waiting = asyncio.create_task(replied(lasting))
 

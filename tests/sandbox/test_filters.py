@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from sandbox.attacks import attack
 from sandbox.inside.filters import (
     ALLOWED,
-    APART,
     ARCHITECTURES,
     BY_DESCRIPTOR,
     BY_PATH,
     CLOCKS,
     ERRNO,
     KILL_PROCESS,
+    NS_FLAGS,
     NUMBERS,
     OWN_PID,
     PLAIN,
@@ -183,7 +183,7 @@ BOTH = ("loopback", "processes")
         ("execve", (), EPERM, EPERM, ALLOWED),
         ("execveat", (), EPERM, EPERM, EPERM),
         ("clone", (FORK_FLAGS,), EPERM, EPERM, ALLOWED),
-        ("clone", (FORK_FLAGS | APART,), EPERM, EPERM, EPERM),
+        ("clone", (FORK_FLAGS | NS_FLAGS,), EPERM, EPERM, EPERM),
         ("clone", (0x1000_0000 | 17,), EPERM, EPERM, EPERM),
         ("kill", (78, 9), EPERM, EPERM, ALLOWED),
         ("setsid", (), EPERM, EPERM, ALLOWED),

@@ -24,7 +24,7 @@ import pytest
 from sandbox import Sandbox, SandboxUnavailable, open_sandbox
 from sandbox.attacks import ATTACKS, Attack, AttackResult, Gauntlet, World, gauntlet, run_attacks
 from sandbox.attacks.assail import read
-from sandbox.attacks.attack import THROUGH, Rule
+from sandbox.attacks.attack import ATTACK_SUCCEEDED, Rule
 from sandbox.contract import HONEST_CHECKS
 from sandbox.jail import JailSandbox
 from sandbox.levels import JailLevel
@@ -75,11 +75,11 @@ def test_a_promised_refusal_is_no_answer_that_a_kernel_gives_without_a_jail() ->
     }
 
     assert [
-        one.name for one in ATTACKS if promised[one.name] & {*one.control, THROUGH, ""}
+        one.name for one in ATTACKS if promised[one.name] & {*one.control, ATTACK_SUCCEEDED, ""}
     ] == []
     assert [one.name for one in ATTACKS if not {"L2", "L3", "L4"} <= {*one.refusals}] == []
     machine = platform.machine()
-    assert [one.name for one in ATTACKS if one.unfit() and machine in one.machines] == []
+    assert [one.name for one in ATTACKS if one.why_unsupported() and machine in one.machines] == []
     for attack in ATTACKS:
         for text in attack.texts():
             compile(text, attack.name, "exec")
@@ -127,7 +127,7 @@ def an_attack(attempt: str, **changes: Any) -> Attack:
 
 async def result_of(world: World, attack: Attack, control: str) -> AttackResult:
     """The result at L1, where the naive harness is said to have answered `control`."""
-    world.answers[attack.name] = control
+    world.control_runs[attack.name] = control
     (result,) = await run_attacks(open_sandbox("subprocess"), world, [attack], "L1")
     return result
 
@@ -239,7 +239,7 @@ def test_what_limits_alone_leave_open_is_seen_to_be_open(seen_here: dict[str, Ga
 
 @pytest.mark.skipif(not AS_ROOT, reason="root's controls are counted")
 def test_most_attacks_succeed_on_the_naive_harness(seen_here: dict[str, Gauntlet]) -> None:
-    through = [one.name for one in seen_here["L4"].results if one.control == THROUGH]
+    through = [one.name for one in seen_here["L4"].results if one.control == ATTACK_SUCCEEDED]
 
     assert len(through) >= ATTACKS_OF_ROOT
 
@@ -304,7 +304,7 @@ def judge_others(printed: str, levels: dict[str, str], part: int) -> None:
         results = tuple(AttackResult(**attack) for attack in one["attacks"])
         assert named(results, "breached") == {}, one["level"]
         assert sum(result.result == "blocked" for result in results) >= 150 // part
-        assert sum(result.control == THROUGH for result in results) >= 120 // part
+        assert sum(result.control == ATTACK_SUCCEEDED for result in results) >= 120 // part
         assert {found["claim"]: found["seen_wrong"] for found in one["honest"]
                 if found["seen_wrong"]} == {}, one["level"]
         assert len(one["honest"]) >= 42 // part

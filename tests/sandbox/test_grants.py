@@ -195,18 +195,18 @@ async def test_where_an_end_is_not_certain_a_job_stays_one_process(
 async def test_a_system_that_grants_no_spaces_within_spaces_leaves_one_process(
     jail: JailSandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sandbox.jail.forkserver import ForkServer, NotGranted
+    from sandbox.jail.forkserver import ForkServer, LevelUnsupported
     from sandbox.jail.servers import SERVERS
 
     start = ForkServer.start
 
     async def refused(self: ForkServer) -> None:
         if self.profile.grants:
-            raise NotGranted("name spaces of a job's own: refused")
+            raise LevelUnsupported("name spaces of a job's own: refused")
         await start(self)
 
     monkeypatch.setattr(ForkServer, "start", refused)
-    monkeypatch.setattr(SERVERS, "_ungranted", set())
+    monkeypatch.setattr(SERVERS, "_unsupported_grants", set())
     job = script("print(1)", seed=4_545)
 
     isolation = await jail.isolation(job)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sandbox.inside.canaries import CANARIES
-from sandbox.levels import isolation_shown
+from sandbox.levels import measured_isolation
 
 FREE = dict.fromkeys(CANARIES, "")
 HELD = FREE | {
@@ -40,11 +40,11 @@ APART = {"see the file system": "ENOENT", "see the parent process": "ESRCH"}
 def test_the_level_is_the_strongest_whose_layers_were_seen_to_refuse(
     controls: dict[str, str], met: dict[str, str], level: str
 ) -> None:
-    assert isolation_shown(controls, met).level == level
+    assert measured_isolation(controls, met).level == level
 
 
 def test_every_canary_tells_of_a_layer() -> None:
-    seen = " ".join(layer.seen for layer in isolation_shown(FREE, HELD | APART).layers)
+    seen = " ".join(layer.seen for layer in measured_isolation(FREE, HELD | APART).layers)
 
     assert [name for name in CANARIES if f"{name}: " not in seen] == []
     assert "not tried" not in seen

@@ -19,7 +19,7 @@ from sandbox import Job, Limits
 if sys.platform != "linux":
     pytest.skip("the jail needs Linux", allow_module_level=True)
 
-from sandbox.inside.zygote import NAMES
+from sandbox.inside.zygote import WORK_NAMES
 from sandbox.jail import JailSandbox
 from sandbox.levels import JailLevel
 from sandbox.workspaces import workspaces
@@ -84,7 +84,7 @@ def left_files(sandbox: JailSandbox) -> list[str]:
         roots += [
             Path(f"/proc/{pid}/root/home") for pid in below(os.getpid()) if not sees_host(pid)
         ]
-    empty = {"a", "b", *NAMES, "tmp", "shm"}
+    empty = {"a", "b", *WORK_NAMES, "tmp", "shm"}
     found = []
     for root in roots:
         for folder, folders, files in os.walk(root):

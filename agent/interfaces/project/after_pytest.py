@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from agent.core.domain import counted
 from agent.interfaces.exits import HEALED
-from agent.interfaces.project.selection import node_at
+from agent.interfaces.project.selection import to_node_id
 from agent.interfaces.terminal.commands import Display, run
 from agent.target.errors import BadInput, NotFixable
 from agent.target.interpreter import find_interpreter
@@ -132,8 +132,8 @@ def run_pytest(executable: Path, arguments: Sequence[str], *, quiet: bool) -> Py
 
 
 def suite_options(arguments: Sequence[str], layout: ProjectLayout, folder: Path) -> tuple[str, ...]:
-    """Returns the options among pytest's `arguments` that apply to the whole suite. Their paths are
-    relative to `folder` before, and to the project root after."""
+    """Returns the options among pytest's `arguments` that apply to the whole suite. Paths that
+    are relative to `folder` become relative to the project root."""
     remaining = [*arguments]
     options: list[str] = []
     while remaining:
@@ -151,7 +151,7 @@ def suite_options(arguments: Sequence[str], layout: ProjectLayout, folder: Path)
         if value.startswith("selfheal"):
             continue  # the plugin of this package
         if name in _PATHS:
-            value = node_at(str(folder / value), layout)
+            value = to_node_id(str(folder / value), layout)
         options.append(f"{name}={value}" if name.startswith("--") else f"{name}{value}")
     return tuple(options)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.interfaces.writeback import NotWritten
-from agent.target.repository.git import GitFault, git
+from agent.target.repository.git import GitError, git
 
 PREFIX = "heal/"
 _IN_PROGRESS = {
@@ -66,7 +66,7 @@ def commit_edits(root: Path, edits: Sequence[Edited], message: str) -> Committed
         tree = repository.git("write-tree", environment=environment)
     commit = repository.git("commit-tree", tree, "-p", base, "-F", "-", stdin=message.encode())
     branch = f"{PREFIX}{commit[:8]}"
-    # The zeros say that there must be no such branch yet.
+    # With zeros as the old value, git fails if the branch exists.
     repository.git("update-ref", "-m", "heal", f"refs/heads/{branch}", commit, "0" * len(commit))
     return Committed(branch, commit)
 
@@ -79,7 +79,7 @@ class _Repository:
         """Returns the output of a git command. Raises: NotWritten: The command failed."""
         try:
             output = git(self._root, *arguments, stdin=stdin, environment=environment)
-        except GitFault as error:
+        except GitError as error:
             raise NotWritten(f"nothing was committed: {error}") from error
         return output.decode("utf-8", "surrogateescape").removesuffix("\n")
 

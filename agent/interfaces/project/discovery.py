@@ -22,30 +22,30 @@ from agent.core.domain import (
 )
 from agent.core.events import LogEntry
 from agent.core.settings import Settings
-from agent.interfaces.preparation import NOTE, Say, silent
-from agent.interfaces.project.display import changed_words, found_words, judged_words, suite_words
+from agent.interfaces.preparation import NOTE, Say, discard
+from agent.interfaces.project.display import files_words, judged_words, suite_words, suspected_words
 from agent.interfaces.project.obstacles import (
     blocking_files,
     check_suite_runs,
     crashing_imports,
     django_hints,
-    left_out_message,
+    ignored_options_message,
     note_on_partial_run,
+    slow_test_message,
     uncollected_files,
     uncollected_message,
     unreadable,
     unreadable_message,
     unrun_tests,
-    waiting_message,
 )
 from agent.interfaces.project.selection import (
     UNITTEST,
     chosen,
     command_without_pytest,
-    likely_files,
+    likely_failing_files,
     named_for_unittest,
     needs_no_pytest,
-    node_at,
+    to_node_id,
 )
 from agent.interfaces.request import HealRequest
 from agent.report.result import Result, fold
@@ -55,7 +55,7 @@ from agent.target.interpreter import Interpreter, find_interpreter, refuse_witho
 from agent.target.repository.grants import Grants, grants_of, hints
 from agent.target.repository.layout import find_layout, layout_at
 from agent.target.repository.tree import ProjectTree, read_tree
-from agent.tools.errors import NoPython, ToolError
+from agent.tools.errors import NotPython, ToolError
 from agent.tools.python_run import python_arguments
 from agent.verify.judge import check
 from agent.verify.project.suite_run import TEST_S, SuiteRun, run_suite, verdicts
@@ -86,15 +86,15 @@ class Inspection:
     """Test files that pytest cannot collect; they are left out."""
 
     @property
-    def is_red(self) -> bool:
+    def needs_healing(self) -> bool:
         """Whether there is a failing test or broken file to heal."""
         return bool(self.wanted or self.broken)
 
 
 async def inspect_project(
-    request: HealRequest, settings: Settings, say: Say = silent
+    request: HealRequest, settings: Settings, say: Say = discard
 ) -> Inspection:
-    """Finds the project and runs its suite, again without files that cannot be collected.
+    """Finds the project and runs its suite, a second time if files must be left out.
 
     `say` receives each message for the user with its style. Raises `BadInput` for an invalid
     request or setting, and `NotFixable` if the suite cannot run for a reason outside of the code.
@@ -106,7 +106,7 @@ async def inspect_project(
     granted = requested if request.grant else requested.safe
     command = _command(request)
     # Files that a test command starts are test code, whatever their name.
-    tree = replace(tree, exclude=(*tree.exclude, *named_in(command, tree.files)))
+    tree = replace(tree, exclude=(*tree.exclude, *files_named_in(command, tree.files)))
     by_unittest = not command and named_for_unittest(tree)
     # unittest tests need no pytest in the project: they run with this package's pytest.
     if not command and (interpreter.python or not needs_no_pytest(tree)):
@@ -115,14 +115,14 @@ async def inspect_project(
         root=str(layout.root), name=layout.name, import_roots=layout.import_roots,
         arguments=(
             *(UNITTEST if by_unittest else ()), *request.arguments,
-            *(f"--deselect={node_at(one, layout)}" for one in request.deselect),
+            *(f"--deselect={to_node_id(one, layout)}" for one in request.deselect),
         ),
         editable=tuple(sorted(tree.editable)), python=interpreter.python,
         loopback=granted.loopback, environment=granted.environment, readable=granted.read,
         test_s=request.test_timeout or granted.timeout_s, command=command,
         command_words=request.test_cmd,
     )
-    say(found_words(tree, interpreter.words, request.test_cmd), "")
+    say(files_words(tree, interpreter.words, request.test_cmd), "")
     if by_unittest:
         say(f"note: {BY_UNITTEST}", NOTE)
     for notice in tree.notices[:MAX_NOTICES]:
@@ -135,13 +135,13 @@ async def inspect_project(
     until, first = math.inf, list[str]()
     if request.timeout and not command:
         until = started + FIRST_RUN_SHARE * request.timeout
-        first = await asyncio.to_thread(likely_files, layout, tree.files, request.nodes)
+        first = await asyncio.to_thread(likely_failing_files, layout, tree.files, request.nodes)
 
     async def ran(project: Project) -> SuiteRun:
         return await run_suite(
             {**tree.files}, project, interpreter.package_folders, sandbox,
             watch=lambda what, seconds: say(
-                waiting_message(what, seconds, project.test_s or TEST_S), NOTE
+                slow_test_message(what, seconds, project.test_s or TEST_S), NOTE
             ), until=until, first=first,
         )
 
@@ -176,7 +176,7 @@ async def inspect_project(
     for path in left[:MAX_NOTICES]:
         say(f"note: {unreadable_message(path, interpreter)}", NOTE)
     if run.left_out:
-        say(f"note: {left_out_message(run.left_out)}", NOTE)
+        say(f"note: {ignored_options_message(run.left_out)}", NOTE)
     say(_blocked(broken) if broken else suite_words(run, wanted, request.test_cmd), "")
     tree = tree.excluding(left)
     inspected = Inspection(
@@ -216,13 +216,13 @@ def _with_recency(
         inspected.tree.layout.root, inspected.tree.files, inspected.project.editable, request.since
     )
     if changed:
-        say(changed_words([*changed], request.since), "")
+        say(suspected_words([*changed], request.since), "")
     return replace(inspected, project=inspected.project.model_copy(
         update={"changed": tuple(sorted(changed.items()))}
     ))
 
 
-def named_in(command: Sequence[str], files: Collection[str]) -> list[str]:
+def files_named_in(command: Sequence[str], files: Collection[str]) -> list[str]:
     """Returns the files that a command names, as paths or as modules."""
     return [
         path for path in files
@@ -244,7 +244,7 @@ def _command(request: HealRequest) -> tuple[str, ...]:
     try:
         return tuple(python_arguments(request.test_cmd))
     except ToolError as error:
-        why = error.why if isinstance(error, NoPython) else error
+        why = error.why if isinstance(error, NotPython) else error
         raise BadInput(f"--test-cmd must be `python …` or `pytest …`: {why}") from error
 
 
@@ -288,9 +288,9 @@ def task_to_heal(inspected: Inspection) -> Task:
 
 
 def first_report(inspected: Inspection, task: Task) -> Report | None:
-    """Returns the report of a task's project before any edit, from the run of its suite
-    and without a check for tamper indicators. Returns `None` if a judgement would run other tests
-    than that run: with a file to repair first, or with a test command."""
+    """Returns the report on the unchanged project from the first run of its suite, without a check
+    for tamper indicators. Returns `None` if that run cannot serve as a verdict: if a file blocks
+    the suite, or if a test command is used."""
     assert task.solution is not None
     assert task.project is not None
     if inspected.broken or task.project.command:
@@ -336,13 +336,13 @@ def heal_result(inspected: Inspection, log: Sequence[LogEntry]) -> Result:
 
 
 def untested_tests(result: Result, inspected: Inspection) -> int:
-    """Returns how many tests did not judge a result, for lack of time."""
+    """Returns how many tests were not run on a result, for lack of time."""
     later = result.report.untested if result.report is not None else 0
     return later + (len(unrun_tests(inspected.run)) if inspected.run.unfinished else 0)
 
 
-async def believed_report(inspected: Inspection) -> Report:
-    """Returns the suite's report of the unchanged project, with an integrity check of passes."""
+async def checked_report(inspected: Inspection) -> Report:
+    """Runs the suite of the unchanged project with an integrity check, and returns the report."""
     files = tuple(File(path=path, text=text) for path, text in inspected.tree.files.items())
     project = _with_excluded(inspected)
     task = Task(support=files, site_dirs=inspected.interpreter.package_folders, project=project)
@@ -351,27 +351,27 @@ async def believed_report(inspected: Inspection) -> Report:
     return await check(nothing, [rest_of_suite()], task, sandbox)
 
 
-def result_without_edit(inspected: Inspection, believed: Report | None = None) -> Result:
+def result_without_edit(inspected: Inspection, integrity_report: Report | None = None) -> Result:
     """Returns the result of the suite before any edit.
 
     Args:
-        believed: The report with an integrity check, if one was made.
+        integrity_report: The report with an integrity check, if one was made.
     """
     others = [node for node in inspected.run.failing if node not in {*inspected.wanted}]
-    report = believed or Report(solution="", verdicts=tuple(
+    report = integrity_report or Report(solution="", verdicts=tuple(
         verdicts(inspected.run, [rest_of_suite()], _with_excluded(inspected))
     ))
     fail = "fails" if len(others) == 1 else "fail"
     left = f"; {counted(len(others), 'other')} {fail}, not selected" if others else ""
-    is_unchecked = not (believed or report.integrity or inspected.is_red)
+    is_unchecked = not (integrity_report or report.integrity or inspected.needs_healing)
     summary = f"{tally(report.verdicts)}{left}{'; integrity not checked' if is_unchecked else ''}"
     shown = any(one.passed for one in report.verdicts)
-    is_red = inspected.is_red or bool(report.failing)
+    needs_healing = inspected.needs_healing or bool(report.failing)
     jail = inspected.run.jail
     return Result(
-        title=inspected.project.name, outcome="unresolved" if is_red else "healthy",
-        proof=None if is_red else "E1" if shown else "E0",
-        reason=_blocked(inspected.broken) if inspected.broken else summary if is_red
+        title=inspected.project.name, outcome="unresolved" if needs_healing else "healthy",
+        proof=None if needs_healing else "E1" if shown else "E0",
+        reason=_blocked(inspected.broken) if inspected.broken else summary if needs_healing
         else f"nothing to heal: {summary}",
         report=report, seconds=inspected.seconds, sandbox=jail.words if jail else "",
         level=jail.level if jail else "",

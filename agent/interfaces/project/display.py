@@ -9,8 +9,8 @@ from agent.core.domain import Project, Report, counted
 from agent.interfaces.terminal.commands import Display
 from agent.interfaces.terminal.display import MAX_SHOWN, message_lines, printable
 from agent.report.result import Result
-from agent.report.words import claim_lines, open_words, report_words
-from agent.target.failures.excluded import with_outside_failures
+from agent.report.words import claim_lines, fitting_words, report_words
+from agent.target.failures.excluded import with_exclusions
 from agent.target.repository.tree import ProjectTree, is_collected, is_unittest
 from agent.verify.project.suite_run import SuiteRun, verdicts
 
@@ -32,7 +32,7 @@ def judged_words(project: Project) -> str:
     return "judged by a new run of the project's whole pytest suite in the jail"
 
 
-def found_words(tree: ProjectTree, python: str, command: str = "") -> str:
+def files_words(tree: ProjectTree, python: str, command: str = "") -> str:
     """Returns a summary of the project's files, in one line."""
     layout = tree.layout
     tests = sum(
@@ -52,8 +52,8 @@ def found_words(tree: ProjectTree, python: str, command: str = "") -> str:
     )
 
 
-def changed_words(files: Sequence[str], since: str) -> str:
-    """Returns which files are suspected first, in one line."""
+def suspected_words(files: Sequence[str], since: str) -> str:
+    """Returns a message with the changed files, which are suspected first, in one line."""
     more = f" and {len(files) - MAX_CHANGED} more" if len(files) > MAX_CHANGED else ""
     return (
         f"suspected first, because changed since {since or 'the last commit'}: "
@@ -85,7 +85,7 @@ def show_failing(inspected: Inspection, display: Display) -> None:
     ]
     if failing and inspected.tree.editable:
         report = Report(solution="", verdicts=tuple(failing))
-        failing = [*with_outside_failures(report, task_to_heal(inspected)).failing] or failing
+        failing = [*with_exclusions(report, task_to_heal(inspected)).failing] or failing
     for one in failing[:MAX_FAILING]:
         display.terminal.verdict(one, display.terminal.messages)
     if len(failing) > MAX_FAILING:
@@ -104,7 +104,7 @@ def commit_message(
     lines = [subject, ""]
     for node, row in [*failed.items()][:MAX_SHOWN]:
         lines += [f"failed: {node}", *message_lines(str(row.get("message", "")))]
-    lines += ["", f"edit: {result.edit}", *filter(None, [open_words(result.fitting_repairs)])]
+    lines += ["", f"edit: {result.edit}", *filter(None, [fitting_words(result.fitting_repairs)])]
     lines += claim_lines(result)
     if result.report is not None:
         lines.append(f"{judged_words(project)}: {report_words(result.report)}")

@@ -45,8 +45,8 @@ def suggestions(
         commit: The head commit of the pull request.
 
     Returns:
-        The body of a request to create a review; empty if no replaced line is in the diff, or if
-        its text there is another.
+        The body of a request to create a review; empty if the diff contains none of the replaced
+        lines with the same text.
     """
     shown = {one["filename"]: _new_lines(one.get("patch", "")) for one in changed}
     comments = []
@@ -101,7 +101,7 @@ def _new_lines(patch: str) -> list[dict[int, str]]:
 
 
 def _escaped(text: str, more: str = "") -> str:
-    """A text inside a workflow command, whose syntax uses `%`, line ends and `more`."""
+    """Escapes `%`, line ends and the characters in `more` for a workflow command."""
     return re.sub(f"[%\r\n{more}]", lambda at: f"%{ord(at[0]):02X}", text)
 
 

@@ -18,15 +18,15 @@ _MISSING = re.compile(
     r"^(.*?)(?:: | does not start: ).*No module named '([\w.]+)'(?:.* at (\S+:\d+)$)?", re.DOTALL
 )
 _CRASH = re.compile(r"^\S+?: ((\w+)\b.*) at (\S+):(\d+)$", re.DOTALL)
-_OF_CODE = frozenset({
+_CODE_ERRORS = frozenset({
     "AttributeError", "ImportError", "IndexError", "ModuleNotFoundError", "NameError", "TypeError",
     "UnboundLocalError", "ZeroDivisionError",
 })
-"""Exceptions at import that a mistake in the code causes. Others are mostly raised because
-something is missing around it, such as a variable or a file, or on purpose."""
+"""Exceptions at import that are usually a mistake in the code. Others are mostly raised on purpose,
+or because an environment variable or a file is missing."""
 _ENDED = re.compile(r"^(\S+?\.py(?:::.*)?) (ends its process .*|did not end within .*)$", re.DOTALL)
 
-LONGER = ", or allow more time: --test-timeout SECONDS"
+_MORE_TIME_HINT = ", or allow more time: --test-timeout SECONDS"
 
 
 def check_suite_runs(run: SuiteRun, tree: ProjectTree, python: str, command: str = "") -> None:
@@ -51,7 +51,7 @@ def check_suite_runs(run: SuiteRun, tree: ProjectTree, python: str, command: str
             raise NotFixable("missing_package", _missing(where, module, source or "", tree, python))
         ended = _ENDED.match(problem)
         if ended is not None:
-            raise NotFixable("invalid_tests", _unending(*ended.groups()))
+            raise NotFixable("invalid_tests", _never_ending_words(*ended.groups()))
     if run.problems:
         raise NotFixable(
             "invalid_tests", f"some of the suite does not run: {join_first(run.problems)}. Repair "
@@ -75,8 +75,8 @@ def unrun_tests(run: SuiteRun) -> set[str]:
 
 
 def note_on_partial_run(run: SuiteRun, seconds: float) -> str:
-    """Returns the note on a suite that its share of the time ended. Raises: NotFixable: No test has
-    failed by then."""
+    """Returns the note on a suite that was stopped when its share of the time limit was used up.
+    Raises: TimeIsUp: No test had failed by then."""
     ran = f"{len(run.outcomes):,} of {len(run.outcomes) + len(unrun_tests(run)):,} tests ran"
     if not run.failing:
         raise TimeIsUp(
@@ -131,12 +131,12 @@ def blocking_files(
 
 def crashing_imports(problems: Sequence[str], tree: ProjectTree) -> dict[str, str]:
     """Returns the editable files that raise when the tests import them, each with the message;
-    empty if the suite does not run for another reason, too."""
+    empty if another problem also prevents the suite from running."""
     found: dict[str, str] = {}
     for problem in problems:
         missing, crash = _MISSING.match(problem), _CRASH.match(problem)
-        if not crash or crash[2] not in _OF_CODE or crash[3] not in tree.editable or (
-            missing and not _meant(missing[2], tree)
+        if not crash or crash[2] not in _CODE_ERRORS or crash[3] not in tree.editable or (
+            missing and not _misspelled_module(missing[2], tree)
         ):
             return {}
         line = tree.files[crash[3]].split("\n")[int(crash[4]) - 1]
@@ -146,8 +146,8 @@ def crashing_imports(problems: Sequence[str], tree: ProjectTree) -> dict[str, st
     return found
 
 
-def _meant(module: str, tree: ProjectTree) -> str:
-    """The module of the project that a missing one is a misspelling of; empty if there is none."""
+def _misspelled_module(module: str, tree: ProjectTree) -> str:
+    """Returns the project's module that a misspelled import probably means; empty if none."""
     dotted = modules_in(tree.files)
     is_own = module.partition(".")[0] in _own_modules(tree)
     return (nearest_module(module, dotted) or "") if is_own and module not in dotted else ""
@@ -164,12 +164,12 @@ def unreadable_message(path: str, interpreter: Interpreter) -> str:
     return f"{path} is not edited, because it does not compile and no test needs it"
 
 
-def waiting_message(what: str, seconds: float, most: float = TEST_S) -> str:
+def slow_test_message(what: str, seconds: float, most: float = TEST_S) -> str:
     """Returns the message about a test or file that does not end."""
     return f"{what} has been running for {seconds:g} s. It fails after {most:g} s at the latest"
 
 
-def left_out_message(options: Sequence[str]) -> str:
+def ignored_options_message(options: Sequence[str]) -> str:
     """Returns the message about ignored pytest options of the project."""
     return (
         f"the pytest options {', '.join(options)} are ignored, because a repair is judged by the "
@@ -187,7 +187,7 @@ def _missing(where: str, module: str, source: str, tree: ProjectTree, python: st
     name = module.partition(".")[0]
     by = "a conftest.py or a plugin of pytest" if where == "pytest" else where
     own_modules = _own_modules(tree)
-    if meant := _meant(module, tree):
+    if meant := _misspelled_module(module, tree):
         return f"{by} imports {module}{f' at {source}' if source else ''}: did you mean {meant}?"
     if name in own_modules:
         roots = ", ".join(one or "the top" for one in tree.layout.import_roots)
@@ -212,11 +212,11 @@ def _own_modules(tree: ProjectTree) -> set[str]:
     return names
 
 
-def _unending(test: str, how: str) -> str:
+def _never_ending_words(test: str, how: str) -> str:
     if "::" in test:
         return (
             f"{test} {how}, so the tests after it cannot run. Repair it, or leave it out with "
-            f"--deselect {test!r}{LONGER if 'within' in how else ''}"
+            f"--deselect {test!r}{_MORE_TIME_HINT if 'within' in how else ''}"
         )
     return (
         f"{test} {how} while it is imported, so no test can run. Repair it, or leave it out with "

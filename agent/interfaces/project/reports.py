@@ -37,22 +37,22 @@ def markdown(result: Result, name: str, inspected: Inspection | None = None) -> 
     parts = [f"# {name}: {headline(result)[0]}"]
     if inspected is not None:
         judged = judged_words(inspected.project)
-        parts += _failed(inspected.run, inspected.wanted)
-    parts += _why(result)
+        parts += _failures_section(inspected.run, inspected.wanted)
+    parts += _reason_section(result)
     if result.diff:
         lines = ", ".join(f"{path}, line {line}" for path, line in edits(before, result))
         parts += ["## Patch", *([_code(lines)] if lines else []), _fenced(result.diff, "diff")]
         others = [*competing_words(result)]
         parts += [_fenced("\n".join(others) + "\n", "")] if others else []
-    parts += ["## Search", *_tried(result)]
+    parts += ["## Search", *_search_section(result)]
     if result.proof is not None:
-        parts += ["## Proof", *_shown(result, judged)]
+        parts += ["## Proof", *_proof_section(result, judged)]
     if inspected is not None:
         steps, prompt = next_steps(result, inspected), question(result, inspected)
         command = inspected.project.command_words
         parts += ["## Next steps", "\n".join(steps)] if steps else []
         parts += ["## How to reproduce"]
-        parts += _again(result, inspected.wanted, command, inspected.request.out)
+        parts += _reproduce_section(result, inspected.wanted, command, inspected.request.out)
         parts += ["## Prompt for a model", _fenced(prompt, "")] if prompt else []
     return "\n\n".join(parts) + "\n"
 
@@ -77,7 +77,7 @@ def project_document(
     }}
 
 
-def _failed(run: SuiteRun, wanted: Sequence[str]) -> Iterator[str]:
+def _failures_section(run: SuiteRun, wanted: Sequence[str]) -> Iterator[str]:
     yield "## What failed"
     if not wanted:
         yield "\n".join([f"- {_code(one)}" for one in run.problems]) or "Nothing."
@@ -95,7 +95,7 @@ def _failed(run: SuiteRun, wanted: Sequence[str]) -> Iterator[str]:
     yield "\n".join(lines)
 
 
-def _why(result: Result) -> Iterator[str]:
+def _reason_section(result: Result) -> Iterator[str]:
     yield "## What the patch does" if result.diff else "## Why"
     if result.reason:
         yield result.reason
@@ -105,7 +105,7 @@ def _why(result: Result) -> Iterator[str]:
             yield _fenced("\n".join(words) + "\n", "")
 
 
-def _tried(result: Result) -> Iterator[str]:
+def _search_section(result: Result) -> Iterator[str]:
     by = {None: "", "memory": "from memory", "search": "by search", "model": "by a model"}
     facts = filter(None, [
         by[result.strategy], counted(result.candidates, "candidate"), cost_words(result),
@@ -120,7 +120,7 @@ def _tried(result: Result) -> Iterator[str]:
         yield _fenced(result.partial.diff, "diff")
 
 
-def _shown(result: Result, judged: str) -> Iterator[str]:
+def _proof_section(result: Result, judged: str) -> Iterator[str]:
     lines = [f"- {line}" for line in claim_lines(result)]
     if result.report is not None:
         lines.append(f"- {judged}: {passing_words(result.report)}")
@@ -129,7 +129,7 @@ def _shown(result: Result, judged: str) -> Iterator[str]:
     yield "\n".join(lines)
 
 
-def _again(
+def _reproduce_section(
     result: Result, wanted: Sequence[str], command: str, written: Path | None
 ) -> Iterator[str]:
     named = " ".join(f"'{one}'" if re.search(r"[^\w./:-]", one) else one for one in wanted[:5])
@@ -154,11 +154,11 @@ def _fenced(text: str, kind: str) -> str:
 
 def question(result: Result, inspected: Inspection) -> str:
     """Returns the prompt for a model about a project that was not healed; else empty."""
-    if result.outcome not in UNHEALED or result.report is None or not inspected.is_red:
+    if result.outcome not in UNHEALED or result.report is None or not inspected.needs_healing:
         return ""
     task = task_to_heal(inspected)
     assert task.solution is not None
-    diagnosed = result.of_submitted.diagnosis
+    diagnosed = result.explained_result.diagnosis
     found = diagnosis(diagnosed) if diagnosed is not None else ""
     prompt = load(PROMPTS, GENERATOR)
     suspected = result.suspects or suspects_of((), task.solution)

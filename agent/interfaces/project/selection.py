@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 UNITTEST = ("-o", "python_files=test*.py", "-o", "consider_namespace_packages=true")
 """Options of pytest that collect and import tests as unittest does."""
 RECENT_S, RECENT_SHARE = 60.0, 0.2
-"""Test files that were written in the last so many seconds count as recent, if they are at most
-this share of all."""
+"""Test files written within so many seconds of the newest one count as recent, if they are at most
+this share of all test files."""
 LAST_FAILED = ".pytest_cache/v/cache/lastfailed"
 
 
-def is_of_project(path: str, *, has_tests: bool = False) -> bool:
+def names_project(path: str, *, has_tests: bool = False) -> bool:
     """Whether a PATH names a project or its tests, and not a single program."""
     file = Path(path)
     if has_tests and file.is_file():
@@ -48,7 +48,7 @@ def _is_test_file(file: Path) -> bool:
         distinguishing = distinguishing_patterns(layout.test_files)
     except BadInput:
         return False  # the project's settings cannot be read
-    return is_collected(node_at(str(file), layout), distinguishing)
+    return is_collected(to_node_id(str(file), layout), distinguishing)
 
 
 def project_around(folder: Path) -> Path | None:
@@ -57,7 +57,7 @@ def project_around(folder: Path) -> Path | None:
     return top if any((top / mark).exists() for mark in ROOT_MARKS) else None
 
 
-def node_at(typed: str, layout: ProjectLayout) -> str:
+def to_node_id(typed: str, layout: ProjectLayout) -> str:
     """Returns a typed path or test id as a node id relative to the project root."""
     path, separator, name = typed.partition("::")
     file = Path(os.path.abspath(path))
@@ -70,12 +70,12 @@ def chosen(
 ) -> list[str]:
     """Returns the failing tests that were selected. Raises: BadInput: A name matches no test."""
     known = {*collected}
-    named = {node_at(one, layout) for one in request.nodes}
-    wider = named - known
+    named = {to_node_id(one, layout) for one in request.nodes}
+    unmatched_names = named - known
     if request.failed_outside:  # the names of parameters may differ between runs
-        wider = {one.partition("[")[0] for one in wider}
+        unmatched_names = {one.partition("[")[0] for one in unmatched_names}
     else:
-        for one in sorted(wider):
+        for one in sorted(unmatched_names):
             if not any(is_below(node, one) for node in collected):
                 raise BadInput(
                     f"pytest collects no test {one if '::' in one else f'in {one}'}. Use pytest "
@@ -83,7 +83,7 @@ def chosen(
                 )
     found = [
         one for one in failing
-        if not named or one in named or any(is_below(one, name) for name in wider)
+        if not named or one in named or any(is_below(one, name) for name in unmatched_names)
     ]
     if request.last_failed:
         failed = last_failed(layout)
@@ -108,15 +108,15 @@ def django_settings(files: Iterable[str]) -> str:
 
 
 def needs_no_pytest(tree: ProjectTree) -> bool:
-    """Whether unittest runs all tests of a project, so that any pytest will do."""
+    """Whether all tests of a project are unittest tests, so that it needs no pytest of its own."""
     cases = {path for path, text in tree.files.items() if is_unittest(path, text)}
     collected = {path for path in tree.files if is_collected(path, (*TEST_FILES, "conftest.py"))}
     return bool(cases) and collected <= cases
 
 
 def command_without_pytest(files: Mapping[str, str]) -> str:
-    """Returns the likely command of a project that runs its tests without pytest; empty if there
-    is no sign of one."""
+    """Returns the command that probably runs a project's tests without pytest; empty if none was
+    recognized."""
     for name, words in (("manage.py", " test"), ("runtests.py", ""), ("tests/runtests.py", "")):
         if name in files:
             return f"python {name}{words}"
@@ -134,13 +134,13 @@ def is_below(node: str, name: str) -> bool:
     return not name or node == name or node.startswith((f"{name}::", f"{name}[", f"{name}/"))
 
 
-def likely_files(
+def likely_failing_files(
     layout: ProjectLayout, files: Mapping[str, str], nodes: Sequence[str] = ()
 ) -> list[str]:
-    """Returns the test files of `nodes` as typed, those that failed in pytest's last run, those
-    that differ from the last commit or, if none does, from the one before, and those written within
-    a minute of the newest, if these are few."""
-    named = [node_at(one, layout).partition("::")[0] for one in nodes]
+    """Returns the test files that probably fail: those of `nodes`, those that failed in the last
+    run of pytest, those changed since the last commit (if none, since the commit before), and, if
+    they are few, those written within a minute of the newest."""
+    named = [to_node_id(one, layout).partition("::")[0] for one in nodes]
     found = [path for path in files if any(is_below(path, one) for one in named if one)]
     with suppress(BadInput):  # there is no cache
         found += sorted({node.partition("::")[0] for node in last_failed(layout)} & files.keys())

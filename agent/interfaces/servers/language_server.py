@@ -19,7 +19,7 @@ from agent.interfaces import installed_version
 from agent.interfaces.exits import HEALED
 from agent.interfaces.library import RunFault, SelfHealingAgent
 from agent.interfaces.preparation import OpenSession, Say
-from agent.interfaces.project.selection import is_of_project, project_around
+from agent.interfaces.project.selection import names_project, project_around
 from agent.interfaces.request import HealRequest, UsageError
 from agent.interfaces.sarif import Annotation, files_before, findings, folder_of, replacements
 from agent.report.words import confidence_words
@@ -39,7 +39,7 @@ COMMAND = "heal.run"
 
 @dataclass(frozen=True)
 class Patch:
-    """A patch on offer; paths are absolute."""
+    """A patch that is offered as a code action; paths are absolute."""
 
     title: str
     before: Mapping[Path, str]
@@ -48,7 +48,7 @@ class Patch:
 
 
 @dataclass(frozen=True)
-class Healed:
+class RunFindings:
     """What the last run of a file or project found."""
 
     findings: tuple[tuple[Path, Annotation], ...] = ()
@@ -63,10 +63,10 @@ class Healer:
         self._running: dict[Path, asyncio.Task[None]] = {}
         self._turn = asyncio.Lock()
         self.timeout_s = TIMEOUT_S
-        self.found: dict[Path, Healed] = {}
+        self.found: dict[Path, RunFindings] = {}
 
     def start(self, server: LanguageServer, path: Path) -> None:
-        """Heals the project around a file, or the file, and cancels an earlier run of that."""
+        """Heals the project that contains a file, or else the file, and cancels its earlier run."""
         target = target_of(path)
         if (running := self._running.get(target)) is not None:
             running.cancel()
@@ -91,7 +91,7 @@ class Healer:
                 progress.begin(token, types.WorkDoneProgressBegin(f"heal {target.name}"))
             ending = ""
             try:
-                old, self.found[target] = self.found.get(target, Healed()), Healed()
+                old, self.found[target] = self.found.get(target, RunFindings()), RunFindings()
                 try:
                     self.found[target] = await self._healed(target, say)
                 except (BadInput, BadSettings, LlmError, NotFixable, SandboxError) as error:
@@ -107,7 +107,7 @@ class Healer:
                 if shows:
                     progress.end(token, types.WorkDoneProgressEnd(message=ending or "done"))
 
-    async def _healed(self, target: Path, say: Say) -> Healed:
+    async def _healed(self, target: Path, say: Say) -> RunFindings:
         agent = SelfHealingAgent(budget_s=self.timeout_s, open_session=self._opener)
         of_project = await asyncio.to_thread(target.is_dir)
         request = HealRequest(str(target), means_project=of_project, timeout=self.timeout_s)
@@ -129,7 +129,7 @@ class Healer:
                  {file.path: file.text for file in one.solution.files}, False)
                 for one in others
             ]
-        return Healed(
+        return RunFindings(
             tuple((folder / one.path, one) for one in found),
             tuple(Patch(title, *_changed(folder, before, after), preferred)
                   for title, after, preferred in patches),
@@ -165,8 +165,8 @@ class Healer:
     def actions(
         self, server: LanguageServer, path: Path, span: types.Range
     ) -> list[types.CodeAction]:
-        """The patches of the runs that found something in these lines of a file. A patch is left
-        out once one of its files has another text, saved or not."""
+        """Returns the patches for findings in these lines of a file. A patch is left out if one of
+        its files has changed since the run, saved or not."""
         from lsprotocol import types
 
         def texts(patch: Patch) -> Mapping[Path, str]:
@@ -215,7 +215,7 @@ def _log_fault(server: LanguageServer, ended: asyncio.Task[None]) -> None:
 def target_of(path: Path) -> Path:
     """The project that contains a file and has tests, else the file."""
     root = project_around(path.parent)
-    if root is None or is_of_project(str(path)):
+    if root is None or names_project(str(path)):
         return root or path
     try:
         patterns = find_layout(root).test_files

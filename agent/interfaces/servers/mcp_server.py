@@ -17,7 +17,7 @@ from agent.core.settings import BadSettings
 from agent.interfaces import installed_version
 from agent.interfaces.exits import HEALED, INTERRUPTED
 from agent.interfaces.library import RunFault, SelfHealingAgent
-from agent.interfaces.preparation import OpenSession, Prepared, checked
+from agent.interfaces.preparation import OpenSession, Preparation, checked
 from agent.interfaces.project.reports import markdown
 from agent.interfaces.request import HealRequest, UsageError
 from agent.report.result import Result
@@ -150,7 +150,7 @@ class FolderTools:
             self.workspace, self.registry = await asyncio.to_thread(self._opened)
         return [*self.workspace.notices]
 
-    def _inside(self, path: str) -> tuple[Path, str]:
+    def _resolve_in_folder(self, path: str) -> tuple[Path, str]:
         """Returns a real path in the folder, and the rest of a test id. Raises: BadPath: The path
         or its project is outside of the folder."""
         name, separator, rest = path.partition("::")
@@ -170,7 +170,7 @@ class FolderTools:
     def _request(
         self, path: str, tests: str, only: Sequence[str], deselect: Sequence[str]
     ) -> HealRequest:
-        real_path, name = self._inside(path)
+        real_path, name = self._resolve_in_folder(path)
         request = HealRequest(
             f"{real_path}{name}", tests=(tests,) if tests.strip() else (), only=only,
             deselect=deselect, within=self.root,
@@ -178,7 +178,7 @@ class FolderTools:
         request.refuse_contradictions()
         return request
 
-    def _from_root(self, prepared: Prepared, result: Result) -> Result:
+    def _from_root(self, prepared: Preparation, result: Result) -> Result:
         source = prepared.submitted.source if prepared.submitted is not None else None
         if not result.diff or source is None or source.path is None:
             return result

@@ -43,7 +43,7 @@ app = typer.Typer(
 )
 app.add_typer(memory, name="memory")
 
-NOWHERE = (
+NO_PROJECT_FOUND = (
     "No project was found in or above {}. Change to a project with tests, or name what to heal: "
     "`heal run FOLDER` or `heal run FILE --tests \"assert …\"`."
 )
@@ -73,7 +73,7 @@ def start(
 
     project = project_around(Path.cwd())
     if project is None:
-        typer.echo(f"{NOWHERE.format(Path.cwd())}\n", err=True)
+        typer.echo(f"{NO_PROJECT_FOUND.format(Path.cwd())}\n", err=True)
         typer.echo(context.get_help())
         raise typer.Exit(USAGE)
     do(run, context, {"path": str(project)})

@@ -27,9 +27,9 @@ from agent.interfaces.exits import (
     with_missed_requirement,
 )
 from agent.interfaces.preparation import (
-    NOTHING,
+    NO_REQUEST,
     OpenSession,
-    Prepared,
+    Preparation,
     checked,
     prepare,
     suite_result,
@@ -39,17 +39,17 @@ from agent.interfaces.request import HealRequest, UsageError
 from agent.interfaces.terminal.display import Terminal
 from agent.interfaces.terminal.outputs import write
 from agent.report.result import ACCEPTED, Result, document, fold, in_one_text
-from agent.report.words import OUTCOME_WORDS, raised_words
+from agent.report.words import OUTCOME_WORDS, extension_words
 from agent.target.repository.layout import find_layout
 
 if TYPE_CHECKING:
     from agent.interfaces.project.discovery import Inspection
     from agent.loop.session import Session
 
-REFUSALS: dict[int, RunOutcome] = {
+OUTCOME_BY_EXIT_CODE: dict[int, RunOutcome] = {
     NOT_FIXABLE: "not_fixable", INTERRUPTED: "cancelled", BUDGET: "budget"
 }
-"""The outcome of a command that ended before its run."""
+"""The outcome for an exit code, if a command ended before its run started."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def run(opener: OpenSession, request: HealRequest, display: Display) -> int:
     settings = request.settings(drafts=_drafts() if request.path is None else None)
     if request.watch:
         if display.json or display.annotates:
-            raise UsageError("--watch shows one result after the other, and only as text.")
+            raise UsageError("--watch prints text only. Remove --json or --format, and run again.")
         from agent.interfaces.terminal.watching import heal_at_changes
 
         return asyncio.run(
@@ -109,13 +109,13 @@ async def _heal(
                 spent_s=prepared.spent_s,
             ),
         )
-        log = await show_progress(session, run, display, calm=prepared.inspected is not None)
+        log = await show_progress(session, run, display, terse=prepared.inspected is not None)
     return end_command(prepared.heal_result(log), log, request, display, prepared)
 
 
 def end_command(
     result: Result, log: tuple[LogEntry, ...], request: HealRequest, display: Display,
-    prepared: Prepared = NOTHING,
+    prepared: Preparation = NO_REQUEST,
 ) -> int:
     """Shows a run's result, writes the requested files, and returns the exit code."""
     code = exit_code(result, request.least)
@@ -128,8 +128,8 @@ def end_command(
         display.data(prepared.document(result, done.commits))
     else:
         written = request.out is not None and code == HEALED and not done.refusals
-        in_words = prepared.submitted is not None and request.path is None
-        show_result(result, display, program=in_words and not written, inspected=prepared.inspected)
+        is_task = prepared.submitted is not None and request.path is None
+        show_result(result, display, program=is_task and not written, inspected=prepared.inspected)
         annotate(result, display, prepared)
         if prepared.inspected and result.diff and not request.writes and code == HEALED:
             done.messages.append(
@@ -258,7 +258,7 @@ def run_example(
 
 def print_error(display: Display, code: int, words: str) -> int:
     """Prints why a command ended without a result, and returns its exit code."""
-    outcome: RunOutcome | None = REFUSALS.get(code)
+    outcome: RunOutcome | None = OUTCOME_BY_EXIT_CODE.get(code)
     if display.json:
         display.data(document(Result(outcome=outcome, reason=words, error=words)))
     name = OUTCOME_WORDS[outcome] if outcome else "ERROR"
@@ -273,18 +273,18 @@ def _drafts() -> Mapping[str, str]:
 
 
 async def show_progress(
-    session: Session, run: str, display: Display, *, calm: bool = False
+    session: Session, run: str, display: Display, *, terse: bool = False
 ) -> tuple[LogEntry, ...]:
     """Shows a run until it ends and returns its log. Ctrl-C cancels the run."""
     last_seq = 0
     try:
         while True:
-            with display.terminal.progress(calm=calm) as progress:
+            with display.terminal.progress(terse=terse) as progress:
                 async for batch in session.follow(run, last_seq):
                     last_seq = batch[-1].seq
                     for entry in batch:
                         progress.show(entry.event)
-            if not await _answered(session, run, display):
+            if not await _ask_user(session, run, display):
                 break
     except asyncio.CancelledError:
         task = asyncio.current_task()
@@ -295,7 +295,7 @@ async def show_progress(
     return session.log(run)
 
 
-async def _answered(session: Session, run: str, display: Display) -> bool:
+async def _ask_user(session: Session, run: str, display: Display) -> bool:
     """Asks the user the question that the run waits for, and returns whether it was answered."""
     question = fold(session.log(run)).waiting
     if question is not None and question.needs == "key":
@@ -308,16 +308,16 @@ async def _answered(session: Session, run: str, display: Display) -> bool:
         if question.needs == "budget":
             display.terminal.say(question.question, "yellow")
             more = question.budget_extension is not None and typer.confirm(
-                f"Add {raised_words(question.budget_extension)} and continue?", err=True
+                f"Add {extension_words(question.budget_extension)} and continue?", err=True
             )
             value: dict[str, object] = {} if more else {"end": True}
         elif question.needs == "permission":
             value = {"approve": typer.confirm(question.question, err=True)}
         elif question.competing is None:
             display.terminal.patch(question.diff)
-            value = _reviewed(question)
+            value = _ask_for_review(question)
         else:
-            value = {"answer": _chosen(question.question, question.competing, display)}
+            value = {"answer": _ask_value(question.question, question.competing, display)}
     except typer.Abort:
         raise asyncio.CancelledError from None
     finally:
@@ -325,7 +325,7 @@ async def _answered(session: Session, run: str, display: Display) -> bool:
     return await session.answer(run, question.interrupt, value)
 
 
-def _reviewed(question: Waiting) -> dict[str, object]:
+def _ask_for_review(question: Waiting) -> dict[str, object]:
     hinted = "" if question.hint_refusal else ", or a hint for another repair"
     prompt = f"{question.question}\n[y]es, [n]o, [e]dit{hinted}"
     reply: str = typer.prompt(prompt, err=True).strip()
@@ -336,10 +336,10 @@ def _reviewed(question: Waiting) -> dict[str, object]:
             return {"approve": False}
         case "e" | "edit":
             edited = click.edit(question.tried or question.code, extension=".py")
-            return _reviewed(question) if edited is None else {"code": edited}
+            return _ask_for_review(question) if edited is None else {"code": edited}
         case _ if question.hint_refusal:
             typer.echo(f"Hints are not possible here: {question.hint_refusal}.", err=True)
-            return _reviewed(question)
+            return _ask_for_review(question)
         case _:
             return {"approve": False, "hint": reply}
 
@@ -349,8 +349,8 @@ def is_interactive(display: Display) -> bool:
     return not display.json and sys.stdin.isatty()
 
 
-def _chosen(question: str, patches: CompetingPatches, display: Display) -> str:
-    from agent.search.ranking.question import SKIP, BadAnswer, doubt
+def _ask_value(question: str, patches: CompetingPatches, display: Display) -> str:
+    from agent.search.ranking.question import SKIP, BadAnswer, answer_warning
 
     display.terminal.question(patches)
     labels = ", ".join(one.label for one in patches.behaviours)
@@ -367,7 +367,7 @@ def _chosen(question: str, patches: CompetingPatches, display: Display) -> str:
                 default=SKIP, show_default=False, err=True,
             )
         try:
-            why = doubt(patches, answer)
+            why = answer_warning(patches, answer)
         except BadAnswer as error:
             display.terminal.say(str(error), "yellow")
             continue
@@ -396,7 +396,7 @@ def show_result(
         display.terminal.program(in_one_text(result.best.files))
 
 
-def annotate(result: Result, display: Display, prepared: Prepared) -> None:
+def annotate(result: Result, display: Display, prepared: Preparation) -> None:
     if display.annotates:
         from agent.interfaces.project.github import workflow_commands
         from agent.interfaces.sarif import sarif

@@ -54,13 +54,13 @@ from agent.report.words import (
     ending_words,
     event_lines,
     headline,
-    node_words,
     partial_words,
     search_words,
+    step_metrics_words,
     step_words,
     verdict_words,
 )
-from agent.search.ranking.question import in_words
+from agent.search.ranking.question import describe_behaviours
 
 if TYPE_CHECKING:
     from agent.interfaces.project.discovery import Inspection
@@ -72,7 +72,7 @@ STYLES: dict[RunOutcome, str] = {
     "needs_model": "bold yellow", "model_failed": "bold red",
     "cancelled": "bold yellow", "awaiting_review": "bold yellow",
 }
-OPEN_STYLE = "bold magenta"
+COMPETING_STYLE = "bold magenta"
 """The style of a repair that competes with other repairs."""
 
 STATUS_STYLES: dict[VerdictStatus, str] = {
@@ -106,7 +106,7 @@ class Terminal:
         make_writable(sys.stdout)
         self.verbose = verbose
         self.more = " (--verbose lists them)"
-        """How to show what is left out; empty in a notebook."""
+        """Hint on how to show omitted tests; empty in a notebook."""
         # With NO_COLOR alone, rich would still print bold text.
         colours: Literal["auto"] | None = None if os.environ.get("NO_COLOR") else "auto"
         self.stdout = Console(highlight=False, soft_wrap=True, color_system=colours)
@@ -116,9 +116,9 @@ class Terminal:
         """Prints a message on standard error."""
         self.messages.print(Text(printable(text), style=style))
 
-    def progress(self, *, calm: bool = False) -> Progress:
+    def progress(self, *, terse: bool = False) -> Progress:
         """Returns a live view of events; a calm one shows only what needs attention."""
-        return Progress(self, calm=calm and not self.verbose)
+        return Progress(self, terse=terse and not self.verbose)
 
     def patch(self, diff: str) -> None:
         self._data(diff, coloured(diff))
@@ -135,7 +135,7 @@ class Terminal:
 
     def result(self, result: Result, inspected: Inspection | None = None) -> None:
         """Shows a result without its patch; `inspected` is the project before the repair."""
-        submitted = result.of_submitted
+        submitted = result.explained_result
         before = inspected.tree.files if inspected is not None else {}
         named = inspected.wanted if inspected is not None else None
         unhealed = result.outcome in ("unresolved", "budget", "cancelled")
@@ -143,7 +143,7 @@ class Terminal:
         if result.reason:
             self.say(result.reason)
         for line in competing_words(result):
-            self.say(line, OPEN_STYLE)
+            self.say(line, COMPETING_STYLE)
         if result.waiting is not None:
             self.say(f"To answer, run: {COMMAND} resume {result.run_id}", "bold")
         for path, line_number in edits(before, result) if result.diff else ():
@@ -153,7 +153,7 @@ class Terminal:
         for line in evidence_words(submitted) if unhealed else ():
             self.say(line)
         self.best_attempt(result)
-        for line in node_words(result) if self.verbose else ():
+        for line in step_metrics_words(result) if self.verbose else ():
             self.say(line)
         for line in next_steps(result, inspected):
             self.say(line, "bold")
@@ -168,7 +168,7 @@ class Terminal:
         reason: str = "",
     ) -> None:
         """Shows the verdicts, or how the program ended. For a project, only failing or `named`
-        tests are shown. The `reason` of their integrity is in the headline and not repeated."""
+        tests are shown. An integrity reason equal to `reason` is not repeated."""
         if report is None:
             return
         # Adversarial tests decide nothing; the proof says what they showed.
@@ -176,9 +176,9 @@ class Terminal:
         rows = [one for one in report.verdicts if one not in quiet]
         if named is not None and not self.verbose:
             rows = [one for one in rows if one.fails or one.name in named][:MAX_SHOWN]
-        is_said = all(one.reason == reason for one in rows if one.passed)
+        reason_is_shown = all(one.reason == reason for one in rows if one.passed)
         for one in rows:
-            shown = one.model_copy(update={"integrity": None}) if is_said else one
+            shown = one.model_copy(update={"integrity": None}) if reason_is_shown else one
             self.verdict(shown, console, brief=named is not None)
         if quiet:
             returned = sum(verdict.passed for verdict in quiet)
@@ -189,7 +189,7 @@ class Terminal:
         if (rest := len(report.verdicts) - len(rows) - len(quiet)) and rows:
             console.print(f"  and {counted(rest, 'other test')}{self.more}")
         if not report.verdicts and report.ending is not None:
-            words = cut(ending_words(report.ending))
+            words = shorten(ending_words(report.ending))
             console.print(Text(printable(f"No tests. {sentence(words)}.")))
 
     def verdict(self, one: Verdict, console: Console, *, brief: bool = False) -> None:
@@ -213,7 +213,7 @@ class Terminal:
         else:
             passes = named is not None or all(one.is_evidence for one in verdicts)
             summary = "ALL PASS" if passes else "NOTHING FAILS"
-        proof = f"proof {cut(result.claim)}" if result.claim else ""
+        proof = f"proof {shorten(result.claim)}" if result.claim else ""
         self.say(" · ".join(filter(None, (summary, proof))), "bold")
 
     def best_attempt(self, result: Result) -> None:
@@ -242,9 +242,9 @@ LONG_STEPS = ("recall", "repair", "attempt", "prove")
 class Progress:
     """Shows events as they arrive: as lines, and on a terminal also a spinner with the step."""
 
-    def __init__(self, terminal: Terminal, *, calm: bool = False) -> None:
+    def __init__(self, terminal: Terminal, *, terse: bool = False) -> None:
         self._terminal = terminal
-        self._calm = calm
+        self._terse = terse
         self._spinner: Spinner | None = None
         self._report: Report | None = None
         self._start: RunStarted | None = None
@@ -268,9 +268,9 @@ class Progress:
             self._spinner.update(printable(search_words(event)))
         verbose = self._terminal.verbose
         for line in shown_lines(event, self._report, self._start, verbose=verbose):
-            if not (self._calm and isinstance(event, SHOWN_BY_RESULT)):
+            if not (self._terse and isinstance(event, SHOWN_BY_RESULT)):
                 self._terminal.say(" ".join(line.text.split("\n")), TONE_STYLES[line.tone])
-        if self._calm and isinstance(event, RunStarted) and event.level not in STRONG:
+        if self._terse and isinstance(event, RunStarted) and event.level not in STRONG:
             self._terminal.say(f"sandbox: {event.sandbox}", "yellow")
         if isinstance(event, Judged):
             self._report = event.report
@@ -279,7 +279,7 @@ class Progress:
         words = step_words(step, self._start)
         if self._spinner is not None:
             self._spinner.update(words)
-        elif self._calm and step in LONG_STEPS:
+        elif self._terse and step in LONG_STEPS:
             self._terminal.say(f"{words} …", "dim")
 
 
@@ -314,10 +314,10 @@ def status_line(result: Result) -> Text:
     elif result.phase == "running":
         word = "NOT FINISHED"  # this process does not continue it
     elif result.fitting_repairs > 1:
-        style = OPEN_STYLE
+        style = COMPETING_STYLE
     elif result.unmet:
         style = "bold yellow"
-    shown = "".join(f" · {printable(cut(fact))}" for fact in facts)
+    shown = "".join(f" · {printable(shorten(fact))}" for fact in facts)
     return Text.assemble((word, style), shown)
 
 
@@ -326,7 +326,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
     for name in columns:
         shown.add_column(name, overflow="fold", no_wrap=name in ("id", "run", "proof", "age"))
     for row in rows:
-        shown.add_row(*(Text(printable(cut(text))) for text in row))
+        shown.add_row(*(Text(printable(shorten(text))) for text in row))
     return shown
 
 
@@ -343,7 +343,7 @@ def verdict_line(one: Verdict, *, ascii_only: bool = False) -> str:
     """Returns a test with its status and origin, and below it the details."""
     glyph, plain, _ = STATUS_SYMBOLS[one.evidence_status]
     origin = "" if one.origin == "user" else f" ({one.origin})"
-    first = f"  {plain if ascii_only else glyph} {one.evidence_status} {cut(one.name)}{origin}"
+    first = f"  {plain if ascii_only else glyph} {one.evidence_status} {shorten(one.name)}{origin}"
     return "\n".join([first, *detail_lines(one)])
 
 
@@ -352,10 +352,10 @@ def detail_lines(one: Verdict) -> list[str]:
     lines = []
     if not (one.passed or one.disbelieved or one.excluded):
         if one.expected and one.got:
-            lines.append(f"    {cut(f'expected {one.expected}, got {one.got}')}")
+            lines.append(f"    {shorten(f'expected {one.expected}, got {one.got}')}")
         else:
             lines += message_lines(one.message or one.got)
-    return [*lines, *(f"    {cut(words)}" for words in verdict_words(one))]
+    return [*lines, *(f"    {shorten(words)}" for words in verdict_words(one))]
 
 
 def message_lines(message: str) -> list[str]:
@@ -365,7 +365,7 @@ def message_lines(message: str) -> list[str]:
         lines = lines[max(0, lines.index("Expected:") - 1) :]
     more = len(lines) - MAX_LINES
     left = [f"    … {counted(more, 'more line')}"] if more > 0 else []
-    return [f"    {cut(line)}" for line in lines[:MAX_LINES]] + left
+    return [f"    {shorten(line)}" for line in lines[:MAX_LINES]] + left
 
 
 def edits(before: Mapping[str, str], result: Result) -> list[tuple[str, int]]:
@@ -392,11 +392,11 @@ def competing_words(result: Result) -> Iterator[str]:
         of_them = f" ({shown} are shown)" if shown < result.fitting_repairs else ""
         yield (
             f"Repairs with {result.fitting_repairs} different behaviours pass your tests{of_them}: "
-            f"{cut(in_words(rivals))}. The patch is A. Add a test that decides"
+            f"{shorten(describe_behaviours(rivals))}. The patch is A. Add a test that decides"
             f"{'' if result.of_project else ', or run again with --ask'}."
         )
     for one in rivals.behaviours:
-        note = cut(one.note) or ("the patch shown" if one.label == "A" else "another repair")
+        note = shorten(one.note) or ("the patch shown" if one.label == "A" else "another repair")
         yield f"  {one.label}: {note}"
 
 
@@ -405,10 +405,10 @@ def evidence_words(result: Result) -> Iterator[str]:
     failure = result.smallest_failure
     if failure is not None:
         yield f"Smallest failing {'call' if failure.call else 'test'}: " \
-            f"{cut(failure.call or failure.name)}"
+            f"{shorten(failure.call or failure.name)}"
         if failure.call:
-            yield f"  expected  {cut(failure.expected) or '(no error)'}"
-            yield f"  got       {cut(failure.got or failure.message) or '(nothing)'}"
+            yield f"  expected  {shorten(failure.expected) or '(no error)'}"
+            yield f"  got       {shorten(failure.got or failure.message) or '(nothing)'}"
         else:
             yield from message_lines(failure.message or failure.got or failure.status)
     if result.suspects:
@@ -424,7 +424,7 @@ def evidence_words(result: Result) -> Iterator[str]:
 def _suspect_lines(one: SuspectFile) -> Iterator[str]:
     yield f"  {suspect_words(one)}"
     if one.values:
-        values = ", ".join(f"{name} = {cut(value)}" for name, value in one.values)
+        values = ", ".join(f"{name} = {shorten(value)}" for name, value in one.values)
         at = f" in line {one.line}" if one.line is not None else ""
         yield f"    values at the failure{at}: {values}"
 
@@ -455,7 +455,7 @@ def suspicious_words(diagnosis: Diagnosis) -> list[str]:
     for one in diagnosis.suspicious_lines:
         lines.append(f"line {one.line}: {one.text.strip()}")
         if one.values:
-            values = ", ".join(f"{name} = {cut(value)}" for name, value in one.values)
+            values = ", ".join(f"{name} = {shorten(value)}" for name, value in one.values)
             lines.append(f"  with {values}")
     return lines
 
@@ -468,7 +468,7 @@ def coloured(diff: str) -> Text:
     return text
 
 
-def cut(text: str) -> str:
+def shorten(text: str) -> str:
     """Returns `text` in one line, shortened to `SHOWN_CHARACTERS`."""
     line = text.replace("\n", "\\n")
     return line if len(line) <= SHOWN_CHARACTERS else f"{line[:SHOWN_CHARACTERS]}…"

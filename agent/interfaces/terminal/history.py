@@ -30,7 +30,7 @@ from agent.interfaces.terminal.display import (
 )
 from agent.iteration.models import LOCAL_USER
 from agent.log.history import History, open_history
-from agent.report.iterations import JudgedIteration, compared, iterations, program_of
+from agent.report.iterations import JudgedIteration, iterations, program_of, run_comparison
 from agent.report.result import document, fold, in_one_text
 from agent.report.words import APPROACH_WORDS, best_words
 from agent.target.source import read_source
@@ -78,7 +78,7 @@ def show_run(name: str, iteration: int | None, display: Display) -> int:
 
 def compare_runs(left: str, right: str, display: Display) -> int:
     with _history() as history:
-        found = compared(_log(history, left), _log(history, right))
+        found = run_comparison(_log(history, left), _log(history, right))
     if display.json:
         display.data(found.document)
         return HEALED
@@ -87,11 +87,11 @@ def compare_runs(left: str, right: str, display: Display) -> int:
         display.terminal.messages.print(status_line(side))
     if found.related:
         display.terminal.say(f"{found.related[0].upper()}{found.related[1:]}.")
-    if found.differing:
+    if found.differences:
         sides = (side.run_id[:SHOWN_ID] for side in (found.left, found.right))
         display.terminal.messages.print(table(("test", *sides), [
             (one.name, one.left or "(not run)", one.right or "(not run)")
-            for one in found.differing
+            for one in found.differences
         ]))
     else:
         display.terminal.say("All tests have the same result in both runs.")

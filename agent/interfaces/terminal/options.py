@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from agent.interfaces.terminal.commands import Display
     from agent.loop.session import Session
 
-# Copies of the types in `agent.core.domain`, which is slow to import. Their order must be the same:
-# equal ones are cached, so the help would show either.
+# Copies of the types in `agent.core.domain`, which is slow to import. Keep the order of values:
+# `typing` caches equal `Literal` types, so the help would show either order.
 ProofLevel = Literal["E0", "E1", "E2", "E3", "E4"]
 Integrity = Literal["isolated", "in-process"]
 Format = Literal["text", "json", "github"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from agent.core.events import LogEntry, to_jsonl
 from agent.core.settings import data_folder
 from agent.interfaces.exits import HEALED, with_missed_requirement
-from agent.interfaces.preparation import Prepared
+from agent.interfaces.preparation import Preparation
 from agent.interfaces.request import HealRequest
 from agent.interfaces.writeback import Change, NotWritten, write_all_back, write_all_new, write_new
 from agent.report.result import Result
@@ -25,7 +25,7 @@ BACKUPS = "backups"
 
 
 @dataclass
-class Written:
+class WriteOutcome:
     """Messages about files that were written, and about files that could not be."""
 
     messages: list[str] = field(default_factory=list)
@@ -34,26 +34,26 @@ class Written:
 
 
 def write(
-    result: Result, code: int, request: HealRequest, log: Sequence[LogEntry], prepared: Prepared
-) -> Written:
+    result: Result, code: int, request: HealRequest, log: Sequence[LogEntry], prepared: Preparation
+) -> WriteOutcome:
     """Writes the files that the request names. A repair is written only if `code` is `HEALED`."""
-    done = Written()
+    done = WriteOutcome()
     inspected = prepared.inspected
-    writers = [_new(request.log if log else None, lambda: to_jsonl(log).encode(), request,
+    writers = [_create(request.log if log else None, lambda: to_jsonl(log).encode(), request,
                     "The run log")]
     if request.writes and (code != HEALED or (inspected is not None and not result.diff)):
         if result.outcome != "cancelled":  # its result already says so
             done.messages.append("Nothing was written.")
     elif request.writes:
         writers += [
-            _out(result, request, prepared), _applied(result, request, prepared),
-            _committed(result, request, prepared, done),
+            _write_out_file(result, request, prepared), _apply_repair(result, request, prepared),
+            _commit_repair(result, request, prepared, done),
         ]
     with_missed = with_missed_requirement(result, request.least)
     if request.sarif is not None:
         from agent.interfaces.sarif import sarif
 
-        writers.append(_new(
+        writers.append(_create(
             request.sarif, lambda: json.dumps(sarif(with_missed, prepared), indent=1).encode(),
             request, "The SARIF file",
         ))
@@ -61,10 +61,10 @@ def write(
         from agent.interfaces.project.reports import junit, markdown
 
         writers += [
-            _new(request.report, lambda: markdown(
+            _create(request.report, lambda: markdown(
                 with_missed, inspected.project.name, inspected
             ).encode("utf-8", "surrogateescape"), request, "The report"),
-            _new(request.junit, lambda: junit(result), request, "The JUnit report"),
+            _create(request.junit, lambda: junit(result), request, "The JUnit report"),
         ]
     for writer in writers:
         try:
@@ -74,7 +74,7 @@ def write(
     return done
 
 
-def _new(
+def _create(
     path: Path | None, content: Callable[[], bytes], request: HealRequest, what: str
 ) -> Iterator[str]:
     if path is not None:
@@ -82,7 +82,7 @@ def _new(
         yield f"{what} is in {path}."
 
 
-def _out(result: Result, request: HealRequest, prepared: Prepared) -> Iterator[str]:
+def _write_out_file(result: Result, request: HealRequest, prepared: Preparation) -> Iterator[str]:
     if request.out is None:
         return
     texts = {path: text.encode("utf-8", "surrogateescape") for path, text in result.files}
@@ -101,7 +101,7 @@ def _out(result: Result, request: HealRequest, prepared: Prepared) -> Iterator[s
     yield f"Wrote {request.out}{usage}."
 
 
-def _applied(result: Result, request: HealRequest, prepared: Prepared) -> Iterator[str]:
+def _apply_repair(result: Result, request: HealRequest, prepared: Preparation) -> Iterator[str]:
     if not request.apply:
         return
     if not result.diff:
@@ -111,7 +111,7 @@ def _applied(result: Result, request: HealRequest, prepared: Prepared) -> Iterat
         yield f"Wrote {path}. The previous version is in {backup}."
 
 
-def _changes(result: Result, prepared: Prepared) -> list[Change]:
+def _changes(result: Result, prepared: Preparation) -> list[Change]:
     """Lists the files to replace. Backups of project files are saved outside of the project."""
     inspected = prepared.inspected
     if inspected is not None:
@@ -139,8 +139,8 @@ def edited(result: Result, inspected: Inspection) -> list[Edited]:
     ]
 
 
-def _committed(
-    result: Result, request: HealRequest, prepared: Prepared, done: Written
+def _commit_repair(
+    result: Result, request: HealRequest, prepared: Preparation, done: WriteOutcome
 ) -> Iterator[str]:
     inspected = prepared.inspected
     if not request.commit or inspected is None:

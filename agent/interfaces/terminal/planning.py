@@ -43,7 +43,7 @@ def plan(opener: OpenSession, request: HealRequest, display: Display, *, test: b
     async def gather() -> PlanFacts:
         async with opener(settings) as session:
             found = session.plan()
-            reached, usable = await _reached(session, found, test)
+            reached, usable = await _probe(session, found, test)
             most_usd = {one.role: one.usd for one in session.estimate_costs(found, SAMPLE_PROGRAM)}
             return PlanFacts(found, await session.jail(), most_usd, reached, usable)
 
@@ -61,7 +61,7 @@ def plan(opener: OpenSession, request: HealRequest, display: Display, *, test: b
     return HEALED if facts.usable else NOT_FIXABLE
 
 
-async def _reached(session: Session, found: ModelPlan, test: bool) -> tuple[dict[str, str], bool]:
+async def _probe(session: Session, found: ModelPlan, test: bool) -> tuple[dict[str, str], bool]:
     """Returns a message for each model with an error or test result, and if all are usable."""
     results: dict[str, str] = {}
     usable = True

@@ -24,7 +24,7 @@ DEBOUNCE_MS = 200
 async def heal_at_changes(
     heal: Callable[[], Awaitable[int]], request: HealRequest, display: Display
 ) -> int:
-    """Heals until it is interrupted. A change ends a run that is under way.
+    """Heals at each change of a file, until Ctrl-C. A change cancels the current run.
 
     Args:
         heal: Heals once, shows the result and returns the exit code.
@@ -66,6 +66,6 @@ def _names(paths: Iterable[str]) -> str:
 
 
 class _Sources(DefaultFilter):
-    """Leaves out what an editor writes beside the sources, and the backups of `--apply`."""
+    """Ignores temporary files of editors, and the backups of `--apply`."""
 
     ignore_entity_patterns = (*DefaultFilter.ignore_entity_patterns, r"\.heal-backup(\.\d+)?$")

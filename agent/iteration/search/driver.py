@@ -20,8 +20,8 @@ from agent.core.domain import Alternative, Alternatives, Report, Solution
 from agent.core.events import Searched
 from agent.core.trees import tree_of
 from agent.search.confidence.features import Situation
-from agent.search.confidence.model import estimated
-from agent.search.edits import PER_SUSPICION
+from agent.search.confidence.model import with_estimates
+from agent.search.edits import SUSPICION_WEIGHT
 from agent.search.precheck.batches import ProcessorTime
 from agent.search.project.suspects import Suspect
 from agent.search.ranking.competing import MOST as MAX_COMPETING
@@ -57,7 +57,7 @@ and at least this many processor seconds."""
 MAX_COMPETING_JUDGED_S = 15.0
 """Seconds after which no further competing patch is judged."""
 SUSPICION_SHARE = 0.5
-"""A file is searched on only if it has this share of the suspicion of one with a candidate."""
+"""Once a file has a candidate, others need this share of its suspicion to be searched further."""
 LEAST_SUSPICION = 0.05
 TYPICAL_TRACE_S = 0.5
 """Typical seconds to trace the tests on one file."""
@@ -68,7 +68,7 @@ Verify = Callable[[Solution], Awaitable[Report]]
 Progress = Callable[[Searched], object]
 
 
-class TimeIsOver(Exception):
+class WallTimeExceeded(Exception):
     """A search reached its wall-clock limit while it waited for a result."""
 
 
@@ -101,14 +101,14 @@ class SearchLimits:
 
     @asynccontextmanager
     async def wall_limited(self) -> AsyncIterator[None]:
-        """Raises `TimeIsOver` in its body at the wall-clock limit."""
+        """Raises `WallTimeExceeded` in its body at the wall-clock limit."""
         try:
             async with asyncio.timeout(self.left_s) as clock:
                 yield
         except TimeoutError:
             if not clock.expired():
                 raise
-            raise TimeIsOver from None
+            raise WallTimeExceeded from None
 
     @property
     def is_exhausted(self) -> bool:
@@ -169,7 +169,7 @@ async def search_repair(
     open_runner: AbstractAsyncContextManager[Runner], base: Solution, limits: SearchLimits, *,
     progress: Progress, verify: Verify, verify_competing: Verify | None = None,
 ) -> SearchResult:
-    """Searches until the judge confirms a candidate, a limit is reached, or none is left.
+    """Searches until the judge confirms a candidate, a limit is reached, or no candidate is left.
 
     Competing patches are confirmed by `verify_competing`, if it is given.
 
@@ -182,7 +182,7 @@ async def search_repair(
             ).run()
     except NothingToSearch as error:
         return SearchResult(None, 0, problem=str(error))
-    except TimeIsOver:
+    except WallTimeExceeded:
         return SearchResult(None, 0, cut_after=round(limits.cpu_time.spent_s, 3))
 
 
@@ -196,9 +196,9 @@ class _FileSearch:
     findings: Findings = field(default_factory=Findings)
     spent_s: float = 0.0
     has_reply: bool = True
-    """`answer` is ready to be sent to `steps`."""
+    """`reply` is ready to be sent to `steps`."""
     done: bool = False
-    is_close: bool = False
+    has_pass: bool = False
     """A candidate passes every pre-checked test and was not offered yet."""
     awaits_judge: bool = False
     """It offered candidates, and continues only if the judge confirms none of them."""
@@ -207,7 +207,7 @@ class _FileSearch:
     def turn_order(self) -> tuple[bool, float]:
         """The sort key for the next turn: the least time spent relative to the suspicion."""
         share = max(LEAST_SUSPICION, self.suspect.suspicion) ** 2
-        return not self.is_close, (self.spent_s or TYPICAL_TRACE_S) / share
+        return not self.has_pass, (self.spent_s or TYPICAL_TRACE_S) / share
 
 
 @dataclass
@@ -235,7 +235,7 @@ class _Search:
     offered: list[tuple[float, _FileSearch, Candidate]] = field(default_factory=list)
     """Offered candidates that are not judged yet: their weight (less is more likely), file, and the
     candidate."""
-    most_suspect: float = 0.0
+    max_offered_suspicion: float = 0.0
     """The highest suspicion of a file with an offered candidate."""
     until_s: float = 0.0
     """Processor seconds at which the search for competing patches ends."""
@@ -246,7 +246,7 @@ class _Search:
         if self.stopped or self.found is not None or self.limits.is_exhausted:
             return True
         is_late = self.limits.left_s < self.limits.for_judging_s
-        return is_late and (bool(self.offered) or any(one.is_close for one in self.searches))
+        return is_late and (bool(self.offered) or any(one.has_pass for one in self.searches))
 
     async def run(self) -> SearchResult:
         for suspect in self.runner.suspects:
@@ -270,7 +270,7 @@ class _Search:
             self.cut_after = round(self.limits.cpu_time.spent_s, 3)
         for one in self.searches:
             # The time ran out before these candidates were offered; they are still judged.
-            if self.found is None and one.is_close:
+            if self.found is None and one.has_pass:
                 if one.has_reply:
                     await asyncio.to_thread(_advance, one, self.limits.cpu_time)
                 self._add_offers(one)
@@ -294,7 +294,7 @@ class _Search:
             if waiting:
                 try:
                     await self._step(min(waiting, key=lambda one: one.turn_order))
-                except TimeIsOver:
+                except WallTimeExceeded:
                     return
             elif self.offered:
                 await self._judge_offers()
@@ -305,11 +305,11 @@ class _Search:
         """Whether a search gets further turns. Every search does until one offers a candidate or
         the limit of candidates is reached."""
         if self.tried >= self.limits.max_candidates:
-            return one.is_close
+            return one.has_pass
         if not self.offered:
             return True
-        near = one.suspect.suspicion >= SUSPICION_SHARE * self.most_suspect
-        return one.is_close or (
+        near = one.suspect.suspicion >= SUSPICION_SHARE * self.max_offered_suspicion
+        return one.has_pass or (
             near and not one.awaits_judge and self.limits.cpu_time.spent_s < self.until_s
         )
 
@@ -348,10 +348,10 @@ class _Search:
                     answer is not None and text != base
                     for text, answer in zip(texts, answers, strict=True)
                 )
-                one.is_close |= any(answer and answer.outcome == "ok" for answer in answers)
+                one.has_pass |= any(answer and answer.outcome == "ok" for answer in answers)
                 return answers
             case JudgeRequest():
-                one.is_close = False
+                one.has_pass = False
                 self._add_offers(one)
                 return False
 
@@ -360,13 +360,13 @@ class _Search:
         work_s = self.limits.cpu_time.spent_s
         if not self.offered:
             self.until_s = work_s + max(COMPETING_S, COMPETING_SHARE * work_s)
-        self.most_suspect = max(self.most_suspect, one.suspect.suspicion)
+        self.max_offered_suspicion = max(self.max_offered_suspicion, one.suspect.suspicion)
         one.awaits_judge = True
-        less_likely = PER_SUSPICION * (1.0 - one.suspect.suspicion)
+        less_likely = SUSPICION_WEIGHT * (1.0 - one.suspect.suspicion)
         file = one.suspect.file
         self.offered += [
             (weight(candidate) + less_likely, one, candidate)
-            for candidate in ranked(estimated(one.findings.plausible, Situation(
+            for candidate in ranked(with_estimates(one.findings.plausible, Situation(
                 self.runner.files[file], self.runner.facts.tests, one.findings.base_answers,
             )))  # candidates cut off by the time limit have no estimate yet
             if (file, candidate.text) not in self.judged
@@ -389,7 +389,7 @@ class _Search:
             one.awaits_judge = False
 
     def _may_judge(self) -> bool:
-        """Whether there is time to judge a candidate; once, it is allowed after the limit."""
+        """Whether a candidate may be judged: always before the limit, and once after it."""
         if self.limits.left_s >= 0:
             return True
         is_first, self.judged_after_limit = not self.judged_after_limit, True
@@ -400,8 +400,8 @@ class _Search:
     ) -> Alternatives | None:
         """The behaviours that pass the tests, each with its most likely repair.
 
-        As many as a person is shown are judged, time allowing. If no calls were made that could
-        distinguish them, only confirmed ones are returned.
+        Judges at most as many as are shown to a person, while there is time. If no calls were made
+        that could distinguish them, only confirmed ones are returned.
         """
         until = time.monotonic() + min(MAX_COMPETING_JUDGED_S, max(0.0, self.limits.left_s))
         calls = one.findings.calls
@@ -493,7 +493,7 @@ def _advance(one: _FileSearch, cpu_time: ProcessorTime) -> SearchRequest | None:
 
 
 def _timed(call: Callable[[], T], cpu_time: ProcessorTime) -> T:
-    """Adds the processor time of a call in this thread."""
+    """Runs a call and adds its processor time in this thread to `cpu_time`."""
     began = time.thread_time()
     try:
         return call()

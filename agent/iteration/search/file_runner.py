@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
 from agent.core.domain import Report, Solution, Task, TestCase
-from agent.iteration.search.driver import SearchLimits, TimeIsOver
+from agent.iteration.search.driver import SearchLimits, WallTimeExceeded
 from agent.search.precheck.cases import split_into_cases
 from agent.search.precheck.precheck import Prechecker, open_prechecker
 from agent.search.precheck.tracing import hanging, trace
@@ -68,8 +68,8 @@ class SearchCache:
     def add(self, text: str, mode: Mode, result: PrecheckResult) -> None:
         """Caches a candidate that failed and passed no test. Others are not cached: more time may
         change how they end, and a candidate that passes a test may be part of a repair."""
-        hopeless = result.outcome in ("failed", "syntax", "endless") and not any(result.passed)
-        if hopeless and len(self._failed) < MAX_CACHED:
+        is_cacheable = result.outcome in ("failed", "syntax", "endless") and not any(result.passed)
+        if is_cacheable and len(self._failed) < MAX_CACHED:
             self._failed[_key(text)] = mode, result
 
 
@@ -116,7 +116,7 @@ class FileRunner:
         fresh = [index for index, result in enumerate(results) if result is None]
         texts = [request.candidates[index] for index in fresh]
         # Results from before the wall-clock limit are kept.
-        with suppress(TimeIsOver):
+        with suppress(WallTimeExceeded):
             async with self.limits.wall_limited(), aclosing(
                 self.prechecker.precheck(
                     texts, mode=request.mode, limit_factor=request.limit_factor
@@ -146,7 +146,7 @@ async def file_runner(
         order_dependent: Some tests are known to fail only together with others.
 
     Raises:
-        TimeIsOver: The wall-clock limit was reached.
+        WallTimeExceeded: The wall-clock limit was reached.
     """
     tests, report = split_into_cases(tests, report)
     cache = cache or SearchCache()

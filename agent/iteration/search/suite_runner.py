@@ -84,7 +84,7 @@ async def suite_runner(
         wanted = {*failing}
         numbers = [number for number, node in enumerate(suite.nodes) if node in wanted]
         if not numbers and suite.problems and not wanted:
-            yield await _command_runner(task, _importing(project, base), base, sandbox, limits)
+            yield await _command_runner(task, _import_project(project, base), base, sandbox, limits)
             return
         if not numbers:
             why = "; ".join(suite.problems) or "pytest collects none of the failing tests"
@@ -109,7 +109,7 @@ async def suite_runner(
             raise NothingToSearch("the tests pass when they are run again")
         yield await SuiteRunner(
             suite, task, project, sandbox, rows, still_failing, polluting
-        ).prepared()
+        ).prepare()
 
 
 async def _command_runner(
@@ -121,11 +121,11 @@ async def _command_runner(
     if row.passed:
         raise NothingToSearch("the command succeeds when it is run again")
     limits.max_candidates = min(limits.max_candidates, MAX_TRIED)
-    return await SuiteRunner(suite, task, project, sandbox, {0: row}, [0]).prepared()
+    return await SuiteRunner(suite, task, project, sandbox, {0: row}, [0]).prepare()
 
 
-def _importing(project: Project, base: Solution) -> Project:
-    """The project whose only test is that the entry of `base` can be imported, edited there."""
+def _import_project(project: Project, base: Solution) -> Project:
+    """The project with one test, the import of the entry of `base`, its only editable file."""
     path = base.entry
     for root in project.import_roots:
         path = path.removeprefix(f"{root}/") if root else path
@@ -191,14 +191,14 @@ class SuiteRunner:
     prechecked: list[int] = field(default_factory=list)
     """All tests that candidates are pre-checked with."""
     read_names: list[frozenset[str]] = field(default_factory=list)
-    """The names that each test of `order` reads."""
+    """The names that each test of `prechecked` reads."""
     functions: dict[str, dict[str, ast.stmt]] = field(default_factory=dict)
     """The functions of each test file, by name."""
 
     def __post_init__(self) -> None:
         self.files = self.suite.files
 
-    async def prepared(self) -> SuiteRunner:
+    async def prepare(self) -> SuiteRunner:
         """Measures coverage, and returns this runner with its tests and suspect files chosen."""
         editable = {*self.project.editable} & self.suite.loaded
         files = {self._file_of(number) for number in self.failing}
@@ -264,7 +264,7 @@ class SuiteRunner:
     async def probe(self, file: str, texts: Sequence[str], calls: Sequence[str]) -> ProbeResult:
         """The answer of each text to each call, in processes that run only its module.
 
-        Calls to which all texts answer as the first, the one under repair, show nothing.
+        If all texts give the answers of the first one, which is under repair, none are returned.
         """
         roots = [
             one for one in self.project.import_roots if file.startswith(f"{one}/" if one else "")
@@ -277,10 +277,10 @@ class SuiteRunner:
         ) as prechecker:
             found = await prechecker.probe(texts, calls)
         before, *rows = found.rows
-        shows = not before or not rows or any(
+        distinguishes = not before or not rows or any(
             differs(before, row, frozenset()) for row in rows if row is not None
         )
-        return found if shows else ProbeResult(tuple(None for _ in texts))
+        return found if distinguishes else ProbeResult(tuple(None for _ in texts))
 
     async def precheck(
         self, file: str, request: PrecheckRequest, is_over: Callable[[], bool]

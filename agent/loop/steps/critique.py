@@ -1,5 +1,5 @@
-"""The critique step: a critic reviews a program before it is accepted, without its verdict. An
-unreviewed program is not accepted; an objection counts once it is a test that was judged."""
+"""The critique step: a critic reviews a program before it is accepted. The critic does not see
+the verdict. Only a reviewed program is accepted; an objection counts only as a judged test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from llm.errors import OverBudget
 
 
 async def critique(state: State, ctx: Context) -> State:
-    """Asks the critic once about each written or changed program."""
+    """Asks the critic once about each program that the user did not submit."""
     before = ctx.store.get(state["base_id"], Solution)
     after = ctx.store.get(state["solution_id"], Solution)
     is_as_submitted = after.files == before.files and ctx.task.solution is not None
@@ -28,8 +28,8 @@ async def critique(state: State, ctx: Context) -> State:
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
     # With few tests, the critic also compares the program with the task's text.
-    is_thin = bool(ctx.task.text) and not has_enough_examples(suite.deciding_tests)
-    free = (ctx.forbids_models(state) and not is_thin) or not ctx.settings.enable_critic
+    few_tests = bool(ctx.task.text) and not has_enough_examples(suite.deciding_tests)
+    without_model = (ctx.forbids_models(state) and not few_tests) or not ctx.settings.enable_critic
     update: State = {"reviewed": state["solution_id"], "objection": ""}
     try:
         answer = await ask_or_none(
@@ -44,24 +44,24 @@ async def critique(state: State, ctx: Context) -> State:
                 "before_solution": before, "after_solution": after,
                 "has_no_tests": not report.deciding_verdicts,
             },
-            rules_only=free,
+            rules_only=without_model,
             consequence="A program without a review is not accepted.",
         )
     except OverBudget as error:
         if ctx.pauses:
             raise
-        return update | _unreviewed(ctx, "budget", str(error))
+        return update | _end_unreviewed(ctx, "budget", str(error))
     if answer is None:
-        return update | _unreviewed(ctx, "model_failed", "the critic gave no answer")
+        return update | _end_unreviewed(ctx, "model_failed", "the critic gave no answer")
     if answer.approve:
         ctx.emit(Critiqued(verdict="approve", note=answer.note))
         return update
-    if free or ctx.plan.of(CRITIC.name) is None:
-        return update | _refused_by_rule(ctx, answer)
-    return update | _objected(state, ctx, suite, answer)
+    if without_model or ctx.plan.of(CRITIC.name) is None:
+        return update | _reject_by_rule(ctx, answer)
+    return update | _add_objection_tests(state, ctx, suite, answer)
 
 
-def _unreviewed(ctx: Context, outcome: RunOutcome, why: str) -> State:
+def _end_unreviewed(ctx: Context, outcome: RunOutcome, why: str) -> State:
     ctx.emit(Critiqued(verdict="unreviewed", note=why))
     return {
         "outcome": outcome, "stopped": "critic",
@@ -69,7 +69,7 @@ def _unreviewed(ctx: Context, outcome: RunOutcome, why: str) -> State:
     }
 
 
-def _refused_by_rule(ctx: Context, answer: Critique) -> State:
+def _reject_by_rule(ctx: Context, answer: Critique) -> State:
     """Ends the run: a rule found a changed test or a removed deliberate exit."""
     ctx.emit(Critiqued(verdict="reject", note=answer.note))
     return {
@@ -78,7 +78,7 @@ def _refused_by_rule(ctx: Context, answer: Critique) -> State:
     }
 
 
-def _objected(state: State, ctx: Context, suite: Suite, answer: Critique) -> State:
+def _add_objection_tests(state: State, ctx: Context, suite: Suite, answer: Critique) -> State:
     """Adds a test for each objection that quotes the task."""
     fresh = _tests_of(answer.objections, ctx.task.text, suite)
     if not fresh:

@@ -10,7 +10,7 @@ from agent.core.events import Diagnosed, Notice, Recalled
 from agent.core.state import State, Suite, is_repaired
 from agent.iteration.context import Context
 from agent.iteration.escalation import MIN_CONFIDENCE
-from agent.iteration.flakiness import RUNS, order_dependent_words
+from agent.iteration.flakiness import RUNS, order_dependent_message
 from agent.iteration.iterations import approach_after_diagnosis, begin_iterations
 from agent.iteration.strategies import is_unspecified_draft
 from agent.memory import FailureKey, MemoryFault, failure_description
@@ -57,7 +57,7 @@ async def diagnose(state: State, ctx: Context) -> State:
         lines = await asyncio.to_thread(suspicious_lines, traces, solution.text)
         found = found.model_copy(update={"suspicious_lines": lines})
     if found.fixable and failing & {*suite.order_dependent}:
-        words = order_dependent_words([name for name in suite.order_dependent if name in failing])
+        words = order_dependent_message([name for name in suite.order_dependent if name in failing])
         found = found.model_copy(update={"cause": f"{words}; {found.cause}"})
     if found.fixable:
         answer = await _ask_debugger(ctx, state, suite, solution, report, _prompt_values(
@@ -67,7 +67,7 @@ async def diagnose(state: State, ctx: Context) -> State:
             found = combined(found, answer, solution.text, one_file=len(solution.files) == 1)
     ctx.emit(Diagnosed(iteration=state["iteration"], diagnosis=found, solution=solution.id))
     if state["iteration"] == 0 and not state.get("models_allowed"):
-        _remind(ctx, state, found, solution)
+        _log_lessons(ctx, state, found, solution)
     update: State = {"diagnosis_id": ctx.store.put(found)}
     if not found.fixable:
         return update | {"outcome": "not_fixable", "reason": found.cause}
@@ -82,18 +82,18 @@ async def _ask_debugger(
     ctx: Context, state: State, suite: Suite, solution: Solution, report: Report,
     values: dict[str, str], found: Diagnosis,
 ) -> RootCause | None:
-    """Asks the debugger, with tools if the model supports them. No model is paid before a free
-    search has failed."""
+    """Asks the debugger, with tools if the model supports them. Until the search has failed, only a
+    rule answers."""
     is_draft = is_unspecified_draft(ctx.task, suite.deciding_tests)
     searches = ctx.settings.enable_search and not is_draft
-    free = searches and not state.get("models_allowed", False)
-    without = "The run continues with the findings from running the program."
-    calls, max_chars = (0, 0) if free else await allowed_calls(ctx)
+    rules_only = searches and not state.get("models_allowed", False)
+    consequence = "The run continues with the findings from running the program."
+    calls, max_chars = (0, 0) if rules_only else await allowed_calls(ctx)
     if calls:
         tools = debugger_tools(ctx, solution, suite, report, max_chars)
-        return await investigate(ctx, values, tools, calls, max_chars, consequence=without)
+        return await investigate(ctx, values, tools, calls, max_chars, consequence=consequence)
     return await ask_or_none(
-        ctx, DEBUGGER, values, {"found": found}, rules_only=free, consequence=without
+        ctx, DEBUGGER, values, {"found": found}, rules_only=rules_only, consequence=consequence
     )
 
 
@@ -139,7 +139,7 @@ def combined(found: Diagnosis, answer: RootCause, text: str, *, one_file: bool =
     })
 
 
-def _remind(ctx: Context, state: State, diagnosis: Diagnosis, solution: Solution) -> None:
+def _log_lessons(ctx: Context, state: State, diagnosis: Diagnosis, solution: Solution) -> None:
     if not ctx.settings.enable_cross_session_memory:
         return
     failure = ctx.store.get(state["failure_id"], FailureKey) if "failure_id" in state else None

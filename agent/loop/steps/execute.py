@@ -6,10 +6,10 @@ from __future__ import annotations
 from agent.core.domain import Origin, Report, Solution
 from agent.core.events import Judged, Notice
 from agent.core.state import State, Suite, is_repaired
-from agent.iteration.confirmed_tests import require_confirmed, worth_requiring
+from agent.iteration.confirmed_tests import require_confirmed, tests_to_require
 from agent.iteration.context import Context
 from agent.iteration.flakiness import with_reruns
-from agent.propose.arbitration import Dispute, in_dispute, rulings
+from agent.propose.arbitration import Dispute, failing_derived, rulings
 
 
 async def execute(state: State, ctx: Context) -> State:
@@ -25,11 +25,11 @@ async def execute(state: State, ctx: Context) -> State:
     if report != known:
         ctx.emit(Judged(iteration=state["iteration"], report=report))
     update: State = {"report_id": ctx.store.put(report), "objected": False, "edited": False}
-    return update | _show_refuting(state, ctx, suite, report)
+    return update | _reveal_failed_held_out(state, ctx, suite, report)
 
 
-def _show_refuting(state: State, ctx: Context, suite: Suite, report: Report) -> State:
-    """Shows a held-out test that refuted a repair; from then on it proves nothing."""
+def _reveal_failed_held_out(state: State, ctx: Context, suite: Suite, report: Report) -> State:
+    """Makes held-out tests visible if a repair fails one; passing them is no evidence then."""
     held = {test.name for test in suite.held_out}
     failing = {verdict.test for verdict in report.failing}
     if not failing & held or (state["iteration"] == 0 and failing - held):
@@ -50,7 +50,7 @@ async def arbitrate(state: State, ctx: Context) -> State:
     solution = ctx.store.get(state["solution_id"], Solution)
     tests = {test.name: test for test in suite.all}
     disputes = [
-        Dispute(tests[one.test], one) for one in in_dispute(suite, report) if one.test in tests
+        Dispute(tests[one.test], one) for one in failing_derived(suite, report) if one.test in tests
     ]
     found = await rulings(ctx, solution, disputes, is_specified=suite.is_specified)
     for one in found:
@@ -66,11 +66,11 @@ async def arbitrate(state: State, ctx: Context) -> State:
         "validated": (*suite.validated, *(one.test.name for one in disputes)),
     })
     report = suite.with_current_origins(report)
-    names = worth_requiring(state, ctx, suite, report)
+    names = tests_to_require(state, ctx, suite, report)
     update: State = {}
     if names:
         update = require_confirmed(state, ctx, names)
-        suite = suite.requiring(names)
+        suite = suite.with_required(names)
         report = suite.with_current_origins(report)
     ctx.emit(Judged(iteration=state["iteration"], report=report))
     return update | {"suite_id": ctx.store.put(suite), "report_id": ctx.store.put(report)}

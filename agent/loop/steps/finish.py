@@ -14,7 +14,7 @@ from agent.log.store import Store
 from agent.report.result import ACCEPTED, fold
 from agent.report.words import ending_words
 
-LEAST_PROPOSED = 0.3
+MIN_PROPOSED_CONFIDENCE = 0.3
 """The minimum confidence of a proposed patch."""
 UNLIKELY = "an edit that passes the tests was found, but it is unlikely to be correct"
 
@@ -51,7 +51,7 @@ def conclude(
             outcome, reason = "healthy", state["proof_why"]
         elif report.deciding_verdicts:
             outcome, edit, reason = "healed", state["note"], state["proof_why"]
-            if confidence < min(required, LEAST_PROPOSED):
+            if confidence < min(required, MIN_PROPOSED_CONFIDENCE):
                 final, outcome, edit = base, "unresolved", ""
                 reason = f"{UNLIKELY}, because {state['unsure']}: {patched.note}"
             elif confidence < required:
@@ -60,20 +60,20 @@ def conclude(
             outcome, edit = "crash_stopped", state["note"]
             ended = ending_words(report.ending) if report.ending is not None else ""
             reason = "; ".join(filter(None, ("no test decides", ended)))
-    good = outcome in ACCEPTED
+    is_accepted = outcome in ACCEPTED
     calls = [one.event for one in log if isinstance(one.event, ModelCalled | ModelFailed)]
     costs = [call.cost_usd for call in calls]
     iterations = state.get("iteration", 0)
     emit(RunFinished(
         outcome=outcome,
-        stopped=state.get("stopped") if not good else None,
-        proof=state.get("proof") if good else None,
+        stopped=state.get("stopped") if not is_accepted else None,
+        proof=state.get("proof") if is_accepted else None,
         confidence=fold(log).confidence if outcome == "healthy" else
         confidence if is_repaired(state) and "confidence" in state else None,
         unsure=state.get("unsure", ""),
         fitting_repairs=fold(log).fitting_repairs_so_far if outcome in ("healed", "proposed")
         else 1,
-        strategy=state.get("strategy") if good and is_repaired(state) else None, edit=edit,
+        strategy=state.get("strategy") if is_accepted and is_repaired(state) else None, edit=edit,
         reason=reason or f"still failing after {iterations} iterations",
         diff=final.diff(base) if final is not None and base is not None else "",
         code=final.text if final is not None else "",

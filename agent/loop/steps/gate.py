@@ -1,6 +1,6 @@
 """The interactive steps: `permit` (call a model?), `gate` (accept the repair?), `help` (what to try
-next?) and `ask` (which behaviour is right?). Nothing has effects before `interrupt`, because the
-step runs again from its first line."""
+next?) and `ask` (which behaviour is right?). A step has no effects before `interrupt`,
+because it runs again from its first line after the answer."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from agent.search.ranking.question import (
     BadAnswer,
     answered_test,
     behaviours_passing,
-    in_words,
+    describe_behaviours,
     matches_a_patch,
     question,
 )
 
 MAX_EDITS = 10
-"""The maximum number of a user's failing programs in a row."""
-NO_READER = "no model is available to read it"
+"""The maximum number of failing programs that a user may submit in a row."""
+NO_MODEL_FOR_HINT = "no model is available to read it"
 
 
 async def permit(state: State, ctx: Context) -> State:
@@ -60,7 +60,7 @@ async def permit(state: State, ctx: Context) -> State:
 
 
 async def gate(state: State, ctx: Context) -> State:
-    """Passes the repair, or waits for a `Review` of it."""
+    """Accepts the repair at once, or waits for a user's `Review` of it."""
     other = ask_for_alternative(state, ctx)
     if other is not None:
         return other
@@ -80,7 +80,7 @@ async def gate(state: State, ctx: Context) -> State:
         return await _judge_edit(state, ctx, solution.with_text(answer.code, origin="user"))
     if answer.approve or answer.code is not None:  # the submitted text is the repair itself
         return {"asking": False, "rediagnose": False, "accepted": True}
-    return _rejected(state, ctx, answer.hint, solution, what)
+    return _reject(state, ctx, answer.hint, solution, what)
 
 
 async def help_(state: State, ctx: Context) -> State:
@@ -93,7 +93,7 @@ async def help_(state: State, ctx: Context) -> State:
         "What should be tried next?",
         "needs": "help", "diff": best.diff(base), "code": best.text,
         "tried": state.get("edit_tried", ""),
-        "hint_refusal": NO_READER if ctx.plan.of(GENERATOR) is None else "",
+        "hint_refusal": NO_MODEL_FOR_HINT if ctx.plan.of(GENERATOR) is None else "",
     }))
     if answer.code is not None:
         edited = best.with_text(answer.code, origin="user")
@@ -144,14 +144,14 @@ def _hint_refusal(state: State, ctx: Context) -> str:
     if not is_repaired(state):
         return "requirements of a first draft belong in the task's text"
     if ctx.plan.of(GENERATOR) is None:
-        return NO_READER
+        return NO_MODEL_FOR_HINT
     if not may_ask_model(ctx):
         return "no time is left for a model to use it"
-    following = choose_approach(state, ctx, ctx.iterations(state))
-    return STOP_REASONS.get(following.why, "") if isinstance(following, Exhausted) else ""
+    next_approach = choose_approach(state, ctx, ctx.iterations(state))
+    return STOP_REASONS.get(next_approach.why, "") if isinstance(next_approach, Exhausted) else ""
 
 
-def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: str) -> State:
+def _reject(state: State, ctx: Context, hint: str, solution: Solution, what: str) -> State:
     """Ends the run, or with a hint starts another model iteration from the first program."""
     reason = f"the {what} was rejected at the gate"
     why = _hint_refusal(state, ctx) if hint.strip() else ""
@@ -164,12 +164,12 @@ def _rejected(state: State, ctx: Context, hint: str, solution: Solution, what: s
     iterations = ctx.iterations(state).with_note(
         f"{solution.diff(base)}\nA person has rejected this, and says: {hint.strip()}"
     )
-    following = choose_approach(state, ctx, iterations)
-    if isinstance(following, Exhausted) or following == "search":
-        following = "rewrite"  # a search cannot use a hint
+    next_approach = choose_approach(state, ctx, iterations)
+    if isinstance(next_approach, Exhausted) or next_approach == "search":
+        next_approach = "rewrite"  # a search cannot use a hint
     first = ctx.first_report
     suite = ctx.store.get(state["suite_id"], Suite)
-    return start_iteration(state, ctx, following, iterations.last) | {
+    return start_iteration(state, ctx, next_approach, iterations.last) | {
         "iterations_id": ctx.store.put(iterations), "solution_id": state["base_id"],
         "rediagnose": True, "report_id": state["report_id"] if first is None
         else ctx.store.put(suite.with_current_origins(first)),
@@ -188,12 +188,12 @@ async def ask(state: State, ctx: Context) -> State:
     patches = question(alternatives, base)
     if patches is None:
         return {"asking": False}
-    words = in_words(patches)
+    words = describe_behaviours(patches)
     reply = interrupt({
         "question": f"{words[0].upper()}{words[1:]}: which is right?", "diff": "",
         "competing": json.loads(patches.to_json()),
     })
-    test = _test(patches, reply, ctx)
+    test = _parse_answer(patches, reply, ctx)
     if test is None:
         # A user who skips one question is not asked another; the run reports this one as open.
         ctx.emit(Ambiguous(iteration=state["iteration"], competing=patches))
@@ -208,12 +208,12 @@ async def ask(state: State, ctx: Context) -> State:
     update = _take_first(state, ctx, base, remaining) | {
         "suite_id": ctx.store.put(suite), "asked": asked + 1,
     }
-    if not matches_a_patch(patches, test):  # perhaps a mistake, so it is a test and no choice
+    if not matches_a_patch(patches, test):  # maybe a mistake: only a test, it selects no patch
         return update | {"answer_matched_no_patch": True}
     return update | {"chosen_in": state["iteration"]}
 
 
-def _test(patches: CompetingPatches, reply: object, ctx: Context) -> TestCase | None:
+def _parse_answer(patches: CompetingPatches, reply: object, ctx: Context) -> TestCase | None:
     answer = reply.get("answer") if isinstance(reply, dict) else None
     try:
         return answered_test(patches, answer if isinstance(answer, str) else "")
@@ -223,7 +223,7 @@ def _test(patches: CompetingPatches, reply: object, ctx: Context) -> TestCase | 
 
 
 def _take_first(state: State, ctx: Context, base: Solution, remaining: Alternatives) -> State:
-    """Takes the likeliest remaining behaviour; without one the program stays and fails the test."""
+    """Takes the likeliest behaviour that passes the new test; if none does, keeps the program."""
     if not remaining.behaviours:
         return {"alternatives_id": "", "asking": False}
     first = remaining.behaviours[0]

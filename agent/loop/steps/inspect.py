@@ -26,7 +26,7 @@ async def inspect(state: State, ctx: Context) -> State:
 
 
 async def simplify(state: State, ctx: Context) -> State:
-    """Takes the program without dead code if it passes the suite and every test passed before."""
+    """Removes dead code if the program still passes the suite and every test it passed before."""
     solution = ctx.store.get(state["solution_id"], Solution)
     suite = ctx.store.get(state["suite_id"], Suite)
     if solution.origin == "user" or suite.flaky:

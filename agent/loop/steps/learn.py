@@ -14,13 +14,13 @@ from agent.memory import (
     is_small_edit,
     project_key,
 )
-from agent.memory.fixes import OWN, Competition, of_project
+from agent.memory.fixes import OWN, Competition, project_origin
 from agent.propose.roles import MEMORY_SUMMARISER, Summary, ask_or_none
 from agent.search.ranking.question import question
 from llm.errors import NeedsKey, OverBudget
 
 LARGE = "only small edits are stored"
-FROM_WORDS = "the run began with a task text, so there is no failure to store the edit under"
+NO_FAILURE_KEY = "the run began with a task text, so there is no failure to store the edit under"
 UNMATCHED = "an answer was a value that no patch gave, and runs without this answer may differ"
 SEVERAL_FILES = "edits of several files are stored only for projects"
 LONG = "the program is too long or cannot be encoded as a file"
@@ -28,7 +28,7 @@ LONG = "the program is too long or cannot be encoded as a file"
 
 async def learn(state: State, ctx: Context) -> State:
     """Stores a fix under the failure it healed, and a lesson, if the repair counts as healed or was
-    accepted. A recalled fix is stored only for another failure."""
+    accepted. A recalled fix is stored again only if it healed another failure."""
     if not is_repaired(state) or state["proof"] == "E0":
         return {}
     if state["confidence"] < ctx.settings.require_confidence and not state.get("accepted"):
@@ -49,19 +49,19 @@ async def _write_lesson(state: State, ctx: Context) -> None:
     diagnosis = ctx.store.get(state["diagnosis_id"], Diagnosis)
     base = ctx.store.get(state["base_id"], Solution)
     failure = ctx.store.get(state["failure_id"], FailureKey) if "failure_id" in state else None
-    not_stored = _store_fix(state, ctx, state["note"])
-    if not_stored:
-        ctx.emit(Notice(level="info", text=f"The edit is not stored as a fix: {not_stored}."))
-    summary = await _summary(state, ctx, diagnosis, not not_stored)
+    refusal = _store_fix(state, ctx, state["note"])
+    if refusal:
+        ctx.emit(Notice(level="info", text=f"The edit is not stored as a fix: {refusal}."))
+    summary = await _summary(state, ctx, diagnosis, not refusal)
     if summary is None:
         return
     lesson = Lesson(text=summary.text, category=summary.category)
     project = ctx.task.project
     ctx.memory.learn(
         lesson, failure_description(diagnosis, failure, base.text),
-        origin=of_project(project.root) if project is not None else OWN,
+        origin=project_origin(project.root) if project is not None else OWN,
     )
-    ctx.emit(LessonLearned(text=lesson.text, category=lesson.category, stored_fix=not not_stored))
+    ctx.emit(LessonLearned(text=lesson.text, category=lesson.category, stored_fix=not refusal))
 
 
 async def _summary(
@@ -82,7 +82,7 @@ async def _summary(
         return None
 
 
-def _status(
+def _competition(
     state: State, ctx: Context, base: Solution
 ) -> tuple[Competition, CompetingPatches | None]:
     if state.get("competing_id"):
@@ -101,7 +101,7 @@ def _store_fix(state: State, ctx: Context, note: str) -> str:
     changed = ctx.store.get(state["solution_id"], Solution).changed_from(base)
     project = ctx.task.project
     if "failure_id" not in state:
-        return FROM_WORDS
+        return NO_FAILURE_KEY
     if state.get("answer_matched_no_patch"):
         return UNMATCHED
     if not changed or not all(is_small_edit(one.before, one.after) for one in changed):
@@ -111,7 +111,7 @@ def _store_fix(state: State, ctx: Context, note: str) -> str:
     first, *others = changed
     fix = Fix.create(
         ctx.store.get(state["failure_id"], FailureKey), first.before, first.after,
-        state["proof"], note, *_status(state, ctx, base),
+        state["proof"], note, *_competition(state, ctx, base),
         confidence=1.0 if state.get("accepted") else state["confidence"],
         project="" if project is None else project_key(project),
         path="" if project is None else first.path, others=tuple(others),

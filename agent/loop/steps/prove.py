@@ -33,8 +33,8 @@ from agent.verify.project.suite_judge import NOT_IN_TIME
 
 ENOUGH_KILLED = 0.8
 
-PARTLY_JUDGED = 0.85
-"""The highest confidence in a patch with which some tests were not run or verified in time."""
+MAX_PARTIAL_CONFIDENCE = 0.85
+"""The maximum confidence in a patch if some tests were not run or verified in time."""
 CLOSING_S = 0.5
 """Seconds of a run that are reserved for its end."""
 PASSED_BEFORE = "the held-out test passed before the repair, and no competing patch fails it"
@@ -63,9 +63,9 @@ def proof_of(
     if not trusted:
         return Proof(level="E0", why="there is no test").limited(_ending_words(report))
     passed = tally(trusted)
-    showing = {verdict.test for verdict in trusted if verdict.is_evidence}
-    if not showing or (failed and not failed & showing):
-        which = "every test that failed before" if showing else "every test"
+    evidence_names = {verdict.test for verdict in trusted if verdict.is_evidence}
+    if not evidence_names or (failed and not failed & evidence_names):
+        which = "every test that failed before" if evidence_names else "every test"
         return Proof(level="E0", why=passed).limited(f"{which} shows nothing")
     if report.derived_failures:
         level: ProofLevel = "E0" if report.is_contested else "E1"
@@ -78,13 +78,13 @@ def proof_of(
         )
     held_out = [test for test in suite.held_out if test.origin in TRUSTED_ORIGINS]
     if not held_out:
-        unheld = "" if suite.held_out_revealed else suite.not_held_out
-        proof = Proof(level="E1", why=passed, not_held_out=unheld)
-        shown = REVEALED if suite.held_out_revealed else NOT_HELD_OUT_WORDS[unheld]
+        no_hold_out_reason = "" if suite.held_out_revealed else suite.not_held_out
+        proof = Proof(level="E1", why=passed, not_held_out=no_hold_out_reason)
+        shown = REVEALED if suite.held_out_revealed else NOT_HELD_OUT_WORDS[no_hold_out_reason]
         return proof.limited(shown) if shown else proof
     if any(verdict.type_differs for verdict in trusted):
         return Proof(level="E1", why=f"{passed}, one with a value of another type than expected")
-    if not {test.name for test in held_out} <= showing:
+    if not {test.name for test in held_out} <= evidence_names:
         return Proof(level="E1", why=passed).limited("the held-out test shows nothing")
     known = [test for test in suite.visible if test.origin != "adversarial"]
     if not any(makes_new_calls(test, known, program) for test in held_out):
@@ -101,7 +101,7 @@ def without_new_evidence(proof: Proof, suite: Suite) -> Proof:
     return proof.limited(PASSED_BEFORE, at_most="E1")
 
 
-def of_a_suite(proof: Proof, competing: int, left_open: bool = False) -> Proof:
+def project_proof(proof: Proof, competing: int, left_open: bool = False) -> Proof:
     """Computes the proof of a project's repair.
 
     Args:
@@ -207,9 +207,9 @@ async def prove(state: State, ctx: Context) -> State:
         suite = suite.revealed()  # a test is held out only from a repair
     solution = ctx.store.get(state["solution_id"], Solution)
     base = ctx.store.get(state["base_id"], Solution).with_entry(solution.entry)
-    read = _read(state, ctx, base) if state.get("strategy") == "model" else ""
+    read = _texts_seen_by_model(state, ctx, base) if state.get("strategy") == "model" else ""
     first = ctx.first_report if is_repaired(state) else None
-    # A drafted program is not the user's: its repair is proved like a draft.
+    # A drafted program was not written by the user: its repair is proved like a draft.
     is_drafted = ctx.task.solution is None
     failed = frozenset(
         one.test for one in (first.failing if first is not None and not is_drafted else ())
@@ -224,13 +224,13 @@ async def prove(state: State, ctx: Context) -> State:
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
     competing: Alternatives | None = None
     evidence: Evidence | None = None
-    elsewhere = any(one.path != solution.entry for one in solution.changed_from(base))
+    changes_other_files = any(one.path != solution.entry for one in solution.changed_from(base))
     if ctx.task.project is not None:
         known = state.get("alternatives_id")
         others = len(ctx.store.get(known, Alternatives).behaviours) - 1 if known else 0
         if is_repaired(state):
-            proof = of_a_suite(proof, others, bool(state.get("caveat")))
-    elif elsewhere:
+            proof = project_proof(proof, others, bool(state.get("caveat")))
+    elif changes_other_files:
         pass  # further evidence is gathered only for the entry file
     elif proof.level in ("E1", "E2") and budget_s > 0 and is_repaired(state):
         left_s = ctx.seconds_left - CLOSING_S if proof.level == "E2" else budget_s
@@ -246,31 +246,31 @@ async def prove(state: State, ctx: Context) -> State:
     if state.get("caveat"):
         open_ = Evidence(competing_patches=1) if state.get("other_repairs_fit") else None
         proof = proof.limited(state["caveat"], evidence=proof.evidence or open_)
-    likely = None
+    estimate = None
     if is_repaired(state):
-        likely = await in_thread(
+        estimate = await in_thread(
             confidence, solution, base, suite.visible, proof, evidence, state["strategy"],
-            chosen=chosen, agreed=_agreed(state, ctx, solution),
+            chosen=chosen, agreed=_agrees_with_reserve(state, ctx, solution),
             from_draft=base.origin == "model" and (state["strategy"] == "search" or is_small(ctx)),
             suite=0 if ctx.task.project is None or report.untested
-            else ctx.task.project.whole_suite,
+            else ctx.task.project.suite_size,
         )
     elif "written_id" in state:
-        likely = ctx.store.get(state["written_id"], Estimate)
-    chance, unsure = (None, "") if likely is None else (likely.probability, likely.reason)
+        estimate = ctx.store.get(state["written_id"], Estimate)
+    chance, unsure = (None, "") if estimate is None else (estimate.probability, estimate.reason)
     late = report.untested or any(one.reason == NOT_IN_TIME for one in report.verdicts)
-    if chance is not None and late and chance > PARTLY_JUDGED:
-        chance, unsure = PARTLY_JUDGED, "there was no time to run and verify every test"
+    if chance is not None and late and chance > MAX_PARTIAL_CONFIDENCE:
+        chance, unsure = MAX_PARTIAL_CONFIDENCE, "there was no time to run and verify every test"
     proved = Proved(
         **dict(proof), confidence=chance, unsure=unsure,
-        features={} if likely is None else likely.features,
+        features={} if estimate is None else estimate.features,
     )
     ctx.emit(proved)
     update: State = {
         "proof": proof.level, "proof_why": proof.why,
         "confidence": 1.0 if chance is None else chance, "unsure": unsure,
     }
-    if proved.settles_competition:
+    if proved.has_no_competing_patch:
         update["alternatives_id"] = ""
     if competing is not None:
         update["alternatives_id"] = ctx.store.put(competing)
@@ -280,14 +280,14 @@ async def prove(state: State, ctx: Context) -> State:
     return update
 
 
-def _agreed(state: State, ctx: Context, solution: Solution) -> bool:
+def _agrees_with_reserve(state: State, ctx: Context, solution: Solution) -> bool:
     if not state.get("unsure_repair_id") or state["strategy"] != "model":
         return False
     reserve = ctx.store.get(state["unsure_repair_id"], ReservePatch)
     return fingerprint(reserve.solution) == fingerprint(solution)
 
 
-def _read(state: State, ctx: Context, base: Solution) -> str:
+def _texts_seen_by_model(state: State, ctx: Context, base: Solution) -> str:
     """All texts that the model had read when it wrote the repair."""
     notes = ctx.iterations(state).notes
     return "\n".join([*(file.text for file in base.files), ctx.task.text, *notes])

@@ -23,9 +23,9 @@ from agent.iteration.context import Context
 from agent.iteration.flakiness import (
     changed_by_tests,
     crash_is_flaky,
+    flaky_message,
     flaky_tests,
-    flaky_words,
-    order_dependent_words,
+    order_dependent_message,
     passing_words,
 )
 from agent.iteration.remembered_fix import apply_recalled_fix, with_competing
@@ -41,9 +41,9 @@ from agent.memory import (
 from agent.search.ranking.blindness import blindness
 from agent.target.failures.causes import undefined_in_tests
 from agent.target.failures.excluded import (
-    outside_failure_words,
-    still_counting_tests,
-    with_outside_failures,
+    exclusion_words,
+    with_exclusions,
+    without_excluded_tests,
 )
 
 REPLAY_S = 2.0
@@ -54,19 +54,19 @@ async def recall(state: State, ctx: Context) -> State:
     tests = ctx.task.tests
     suite = Suite(visible=tests)
     update: State = {"suite_id": ctx.store.put(suite), "iteration": 0}
-    log_added_tests(ctx, [test for test in tests if not _is_rest(test)])
+    log_added_tests(ctx, [test for test in tests if not _is_other_tests(test)])
     base = ctx.task.solution
     if base is None:
         return update
     ctx.emit(CodeWritten(iteration=0, solution=base))
     base_id = ctx.store.put(base)
-    report = with_outside_failures(
+    report = with_exclusions(
         await (ctx.submitted_report or ctx.judge_submitted(base)), ctx.task
     )
     report_id = ctx.store.put(report)
     found = {verdict.test for verdict in report.verdicts}
-    log_added_tests(ctx, [test for test in tests if _is_rest(test) and test.name in found])
-    tests = still_counting_tests(
+    log_added_tests(ctx, [test for test in tests if _is_other_tests(test) and test.name in found])
+    tests = without_excluded_tests(
         tests, report, ctx.task.project.excluded if ctx.task.project else ()
     )
     suite = Suite(visible=tests)
@@ -76,44 +76,44 @@ async def recall(state: State, ctx: Context) -> State:
     }
     ctx.emit(Judged(iteration=0, report=report))
     if report.wrong_file:
-        return update | _ended(ctx, "invalid_tests", report.wrong_file)
-    outside = outside_failure_words(report)
+        return update | _end_run(ctx, "invalid_tests", report.wrong_file)
+    outside = exclusion_words(report)
     deciding = report.deciding_verdicts
     if deciding and not report.failing and not any(one.passed for one in deciding):
         why = outside or "every test skips itself"
-        return update | _ended(ctx, "environment", f"The program is not the cause: {why}.")
+        return update | _end_run(ctx, "environment", f"The program is not the cause: {why}.")
     if outside:
         ctx.emit(Notice(level="warning", text=f"{outside}."))
     if report.passed:
-        return update | (_passes_now(ctx, report) if ctx.task.project is not None else {})
+        return update | (_end_passing_project(ctx, report) if ctx.task.project is not None else {})
     if undefined := undefined_in_tests(report, tests, base):
         words = "; ".join(dict.fromkeys(map(_undefined_words, undefined.values())))
         failing = {verdict.test for verdict in report.failing}
         near = {test for test, (_, meant) in undefined.items() if meant}
         if failing <= near and ctx.plan.of(GENERATOR) is None:  # a search cannot rename
-            return update | _ended(ctx, "invalid_tests", words)
+            return update | _end_run(ctx, "invalid_tests", words)
         ctx.emit(Notice(level="warning", text=f"{words}."))
     if not tests and await crash_is_flaky(ctx, base, report):
-        return update | _flaky_end(ctx, "The crash is flaky: other runs end without it")
-    found_again = await flaky_tests(ctx, base, tests, report)
-    if found_again.order_dependent:
-        words = order_dependent_words(found_again.order_dependent)
-        leaks = await changed_by_tests(ctx, base, tests, found_again.order_dependent)
+        return update | _end_as_flaky(ctx, "The crash is flaky: other runs end without it")
+    rerun_result = await flaky_tests(ctx, base, tests, report)
+    if rerun_result.order_dependent:
+        words = order_dependent_message(rerun_result.order_dependent)
+        leaks = await changed_by_tests(ctx, base, tests, rerun_result.order_dependent)
         if leaks:
             words = f"{words}, namely {next(iter(leaks.values()))}"
         failing = {verdict.test for verdict in report.failing}
         if ctx.task.project is None and failing <= {*leaks}:
-            return update | _ended(ctx, "invalid_tests", (
+            return update | _end_run(ctx, "invalid_tests", (
                 f"{words}. No repair is searched for. Let each test create its own state"
             ))
         ctx.emit(Notice(level="warning", text=f"{words}. Repairs are judged by all tests in their "
                         "order."))
-        suite = suite.model_copy(update={"order_dependent": found_again.order_dependent})
+        suite = suite.model_copy(update={"order_dependent": rerun_result.order_dependent})
         update["suite_id"] = ctx.store.put(suite)
-    if flaky := found_again.flaky:
-        words = flaky_words(flaky)
+    if flaky := rerun_result.flaky:
+        words = flaky_message(flaky)
         if {verdict.test for verdict in report.failing} <= {*flaky}:
-            return update | _flaky_end(ctx, words)
+            return update | _end_as_flaky(ctx, words)
         ctx.emit(Notice(level="warning", text=f"{words}. The search ignores flaky tests, but a "
                         "repair must pass them in every run."))
         update["suite_id"] = ctx.store.put(suite.model_copy(update={"flaky": flaky}))
@@ -152,23 +152,23 @@ def _without_answers(
     return tuple(test for test in tests if test.name not in ctx.answered_tests), remaining
 
 
-def _passes_now(ctx: Context, report: Report) -> State:
+def _end_passing_project(ctx: Context, report: Report) -> State:
     """Ends a project's run because its failing tests pass now."""
-    names = [test.name for test in ctx.task.tests if not _is_rest(test)]
+    names = [test.name for test in ctx.task.tests if not _is_other_tests(test)]
     selected = tuple(one for one in report.verdicts if one.name in names)
-    if outside := outside_failure_words(report.model_copy(update={"verdicts": selected})):
-        return _ended(ctx, "environment", f"The program is not the cause: {outside}.")
-    return _flaky_end(ctx, passing_words(names))
+    if outside := exclusion_words(report.model_copy(update={"verdicts": selected})):
+        return _end_run(ctx, "environment", f"The program is not the cause: {outside}.")
+    return _end_as_flaky(ctx, passing_words(names))
 
 
-def _flaky_end(ctx: Context, flaky: str) -> State:
-    return _ended(ctx, "flaky_tests", (
+def _end_as_flaky(ctx: Context, flaky: str) -> State:
+    return _end_run(ctx, "flaky_tests", (
         f"{flaky}. No repair is searched for. First fix what differs between runs (randomness, "
         "the time, the order of a set, threads)."
     ))
 
 
-def _ended(ctx: Context, category: Category, reason: str) -> State:
+def _end_run(ctx: Context, category: Category, reason: str) -> State:
     ctx.emit(Diagnosed(iteration=0, diagnosis=Diagnosis(
         category=category, fixable=False, cause=reason, confidence=1.0
     )))
@@ -183,7 +183,7 @@ def _undefined_words(names: tuple[str, str]) -> str:
     return f"The tests use `{name}`, which the program does not define: {hint}, or define `{name}`"
 
 
-def _is_rest(test: TestCase) -> bool:
+def _is_other_tests(test: TestCase) -> bool:
     return isinstance(test, Script) and test.node == OTHER_TESTS
 
 

@@ -10,7 +10,7 @@ from agent.core.settings import GENERATOR
 from agent.core.state import Iterations, ModelRepair, State, Suite
 from agent.iteration.context import Context
 from agent.iteration.iterations import is_small, may_ask_model, repair_input, verdict_reserve_s
-from agent.iteration.strategies import by_search
+from agent.iteration.strategies import repair_by_search
 from agent.propose.drafting import compared
 from agent.propose.rewriting import attempt_repair
 from agent.propose.several_files import write_draft
@@ -19,12 +19,12 @@ from llm.errors import OverBudget
 
 async def repair(state: State, ctx: Context) -> State:
     """Searches for a repair; a program that is found has passed the visible tests."""
-    tried = repair_input(state, ctx)
-    proposal = await by_search(tried, ctx)
+    search_input = repair_input(state, ctx)
+    proposal = await repair_by_search(search_input, ctx)
     if proposal.partial is not None:
         number, nearer = state["iteration"] + 1, proposal.partial
         ctx.emit(CodeWritten(iteration=number, solution=nearer))
-        ctx.emit(Judged(iteration=number, report=await ctx.judge(nearer, tried.tests)))
+        ctx.emit(Judged(iteration=number, report=await ctx.judge(nearer, search_input.tests)))
     update: State = {
         "candidates": state.get("candidates", 0) + proposal.candidates,
         "proposed_id": "", "proposed_alternatives_id": "",
@@ -45,7 +45,7 @@ async def attempt(state: State, ctx: Context) -> State:
     if may_ask_model(ctx):
         is_tournament = state["approach"] == "tournament"
         bound = ctx.seconds_left - verdict_reserve_s(ctx) if is_tournament else None
-        found = await _bounded(state, ctx, iterations, place, bound)
+        found = await _attempt_within(state, ctx, iterations, place, bound)
     else:
         found = ModelRepair(fault="no time was left to ask the generator", candidates=0)
     return {"candidates_now": [
@@ -53,7 +53,7 @@ async def attempt(state: State, ctx: Context) -> State:
     ]}
 
 
-async def _bounded(
+async def _attempt_within(
     state: State, ctx: Context, iterations: Iterations, place: int, seconds: float | None
 ) -> ModelRepair:
     """Asks for one repair within `seconds`; a late or capped answer does not end a tournament."""

@@ -8,18 +8,18 @@ from agent.core.events import Ambiguous, Judged, NotChosen, Notice, Searched
 from agent.core.loops import in_thread
 from agent.core.settings import GENERATOR
 from agent.core.state import Iteration, Iterations, ModelRepair, State, Suite
-from agent.iteration.confirmed_tests import with_doubts
+from agent.iteration.confirmed_tests import restore_doubted_program
 from agent.iteration.context import Context, log_patch
 from agent.iteration.escalation import Exhausted
 from agent.iteration.iterations import (
     choose_approach,
     fingerprint,
-    iteration_recorded,
     may_ask_model,
-    out_of_time,
+    record_iteration,
     run_stopped,
     signature,
     start_iteration,
+    stop_for_time,
 )
 from agent.iteration.remembered_fix import RecalledFix, apply_recalled_fix
 from agent.iteration.tournament import best_of
@@ -28,30 +28,30 @@ from agent.search.ranking.question import question
 
 
 async def select(state: State, ctx: Context) -> State:
-    """Takes and counts the results of an iteration."""
+    """Records an iteration, then accepts its repair or chooses the next approach."""
     if state["approach"] == "search":
-        return with_doubts(state, ctx, await _after_search(state, ctx))
-    return with_doubts(state, ctx, await _after_attempts(state, ctx))
+        return restore_doubted_program(state, ctx, await _after_search(state, ctx))
+    return restore_doubted_program(state, ctx, await _after_attempts(state, ctx))
 
 
 async def _after_search(state: State, ctx: Context) -> State:
     key = state["proposed_id"]
     if not key and state.get("reserve_id"):
-        return _from_reserve(state, ctx)
+        return _use_recalled_fix(state, ctx)
     if key:
-        rivals_key = state["proposed_alternatives_id"]
+        alternatives_key = state["proposed_alternatives_id"]
         solution = ctx.store.get(key, Solution)
-        others = ctx.store.get(rivals_key, Alternatives) if rivals_key else None
+        others = ctx.store.get(alternatives_key, Alternatives) if alternatives_key else None
         suite = ctx.store.get(state["suite_id"], Suite)
         if others is not None:
             solution, others = await predicted(ctx, suite, solution, others)
         program = await in_thread(fingerprint, solution)
-        return iteration_recorded(state, ctx, Iteration(approach="search", program=program)) | (
-            _taken(state, ctx, solution, others)
+        return record_iteration(state, ctx, Iteration(approach="search", program=program)) | (
+            _take(state, ctx, solution, others)
         )
     if _out_of_time(ctx):
-        return out_of_time(ctx)
-    return _next(state, ctx, Iteration(approach="search", feedback=state.get("reason", "")))
+        return stop_for_time(ctx)
+    return _advance(state, ctx, Iteration(approach="search", feedback=state.get("reason", "")))
 
 
 async def _after_attempts(state: State, ctx: Context) -> State:
@@ -65,7 +65,7 @@ async def _after_attempts(state: State, ctx: Context) -> State:
     if not tries and capped:
         return {"outcome": "budget", "reason": capped}
     if not tries:
-        return out_of_time(ctx)
+        return stop_for_time(ctx)
     base = ctx.store.get(state["base_id"], Solution)
     tried = sum(one.candidates for one in tries)
     state = {**state, "candidates": state.get("candidates", 0) + tried}
@@ -73,7 +73,7 @@ async def _after_attempts(state: State, ctx: Context) -> State:
     best = await best_of(ctx, tries, base, suite.deciding_tests)
     faults = [one for one in tries if one.is_models_fault]
     if len(faults) == len(tries):
-        return _next(state, ctx, Iteration(
+        return _advance(state, ctx, Iteration(
             approach=state["approach"], feedback=faults[0].fault,
         ), fault=faults[0].fault) | {"candidates": state["candidates"]}
     chosen = best.chosen
@@ -91,7 +91,7 @@ async def _after_attempts(state: State, ctx: Context) -> State:
     solution = chosen.solution or ctx.store.get(state["solution_id"], Solution)
     found = Iteration(
         approach=state["approach"], program=await in_thread(fingerprint, solution),
-        signature=signature(chosen.report), better=_nearer(chosen, before, ctx),
+        signature=signature(chosen.report), better=_is_improvement(chosen, before, ctx),
         feedback="\n\n".join(dict.fromkeys(
             _feedback(one, base) for one in tries if not one.is_models_fault
         )),
@@ -100,10 +100,10 @@ async def _after_attempts(state: State, ctx: Context) -> State:
         solution, others = chosen.solution, best.others
         if others is not None:
             solution, others = await predicted(ctx, suite, solution, others)
-        update = iteration_recorded(state, ctx, found) | _taken(state, ctx, solution, others)
+        update = record_iteration(state, ctx, found) | _take(state, ctx, solution, others)
     else:
         _report_fault(ctx, chosen)
-        update = _next(state, ctx, found, chosen)
+        update = _advance(state, ctx, found, chosen)
     return update | {"candidates": state["candidates"]}
 
 
@@ -118,7 +118,7 @@ def _feedback(one: ModelRepair, base: Solution) -> str:
     return f"{diff}\n{' '.join(one.fault.split())}".strip()
 
 
-def _taken(state: State, ctx: Context, solution: Solution, others: Alternatives | None) -> State:
+def _take(state: State, ctx: Context, solution: Solution, others: Alternatives | None) -> State:
     number = state["iteration"] + 1
     base = ctx.store.get(state["base_id"], Solution)
     strategy: Strategy = "search" if state["approach"] == "search" else "model"
@@ -133,11 +133,11 @@ def _taken(state: State, ctx: Context, solution: Solution, others: Alternatives 
     }
 
 
-def _next(
+def _advance(
     state: State, ctx: Context, found: Iteration, chosen: ModelRepair | None = None, *,
     fault: str = ""
 ) -> State:
-    update = iteration_recorded(state, ctx, found)
+    update = record_iteration(state, ctx, found)
     if fault:
         return update | {
             "outcome": "model_failed", "stopped": "model",
@@ -154,14 +154,14 @@ def _next(
                 "report_id": ctx.store.put(chosen.report),
             }
     iterations = ctx.store.get(update["iterations_id"], Iterations)
-    following = choose_approach(state, ctx, iterations)
-    if isinstance(following, Exhausted):
-        return update | run_stopped(ctx, following.why, found)
-    return update | start_iteration(state, ctx, following, found)
+    next_approach = choose_approach(state, ctx, iterations)
+    if isinstance(next_approach, Exhausted):
+        return update | run_stopped(ctx, next_approach.why, found)
+    return update | start_iteration(state, ctx, next_approach, found)
 
 
-def _nearer(chosen: ModelRepair, before: Report, ctx: Context) -> bool:
-    """Whether an attempt passes more tests than the one before, and all that the first passed."""
+def _is_improvement(chosen: ModelRepair, before: Report, ctx: Context) -> bool:
+    """Whether it passes more tests than the last program and all that the first program passed."""
     report = chosen.report
     if chosen.solution is None or report is None:
         return False
@@ -174,9 +174,9 @@ def _nearer(chosen: ModelRepair, before: Report, ctx: Context) -> bool:
     return not lost and report.score[0] > passed_before
 
 
-def _from_reserve(state: State, ctx: Context) -> State:
-    """Takes the recalled fix because the search found none. All tests selected it, so no test is
-    held out."""
+def _use_recalled_fix(state: State, ctx: Context) -> State:
+    """Uses the recalled fix, because the search found no repair. It was chosen with all tests, so
+    no test counts as held out."""
     suite = ctx.store.get(state["suite_id"], Suite).revealed()
     base = ctx.store.get(state["base_id"], Solution)
     found = ctx.store.get(state["reserve_id"], RecalledFix)

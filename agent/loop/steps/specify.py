@@ -1,4 +1,4 @@
-"""The specify, attack and branch steps: fix the tests before any repair, and hold one out."""
+"""The specify, attack and branch steps: determine the tests before any repair, and hold one out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from agent.core.domain import (
-    HOLD_OUT_FROM,
+    MIN_TESTS_TO_HOLD_OUT,
     TRUSTED_ORIGINS,
     Example,
     Property,
@@ -29,11 +29,11 @@ from agent.propose.roles import QA_ADVERSARY, SPEC_TESTER, ask_or_none
 from agent.report.words import USE_A_MODEL
 from agent.target.parsing import BUILTIN_NAMES
 from agent.target.test_analysis.calls import calls_made, makes_new_calls
-from agent.target.test_analysis.claims import fixes_a_value
+from agent.target.test_analysis.claims import specifies_value
 from agent.target.test_analysis.held_out import contains_test, file_without_test
 
 RAISED = re.compile(r"raises (\w+)")
-_UNSTEADY = {
+_FORBIDDEN_BUILTINS = {
     "id", "hash", "object", "input", "open", "print", "globals", "locals", "vars", "dir", "exec",
     "eval", "compile", "exit", "quit", "breakpoint", "help", "memoryview", "__import__",
 }
@@ -71,7 +71,7 @@ async def specify(state: State, ctx: Context) -> State:
 def hold_out_derived(suite: Suite) -> Suite:
     """Holds a derived test out if enough remain; it proves nothing above E0."""
     derived = [test for test in suite.visible if test.origin == "spec"]
-    if len(derived) < HOLD_OUT_FROM:
+    if len(derived) < MIN_TESTS_TO_HOLD_OUT:
         return suite
     held = derived[-1]
     return suite.model_copy(update={
@@ -120,7 +120,7 @@ def is_tested(call: str, tests: Iterable[TestCase]) -> bool:
 def derived_test(call: str, expected: str, words: str) -> Example | Raises | None:
     """Returns a test derived from a task's text; `None` if the expected value is not a literal or
     the text does not name what is called."""
-    if not calls_only_named(call, words):
+    if not uses_names_of_text(call, words):
         return None
     call = normalized(call)
     raised = RAISED.fullmatch(expected.strip())
@@ -138,7 +138,7 @@ def derived_test(call: str, expected: str, words: str) -> Example | Raises | Non
     return Example(name=f"{call} == {expected}", origin="spec", call=call, expected=expected)
 
 
-def calls_only_named(code: str, words: str) -> bool:
+def uses_names_of_text(code: str, words: str) -> bool:
     """Whether an expression uses a name of the text, and only such names and safe builtins."""
     call = expression(code)
     if call is None:
@@ -151,8 +151,8 @@ def calls_only_named(code: str, words: str) -> bool:
     }
     used = {node.id for node in ast.walk(call) if isinstance(node, ast.Name)}
     own = (used & named) - {*vars(builtins)} - bound
-    safe = {*vars(builtins)} - _UNSTEADY
-    return bool(own) and used <= (named - _UNSTEADY) | safe | bound
+    safe = {*vars(builtins)} - _FORBIDDEN_BUILTINS
+    return bool(own) and used <= (named - _FORBIDDEN_BUILTINS) | safe | bound
 
 
 def hold_out(
@@ -165,20 +165,20 @@ def hold_out(
     if suite.order_dependent:
         return suite.model_copy(update={"not_held_out": "together"})
     names = {verdict.test for verdict in report.failing} - {*suite.flaky}
-    showing = {verdict.test for verdict in report.verdicts if verdict.is_evidence}
+    evidence_names = {verdict.test for verdict in report.verdicts if verdict.is_evidence}
     trusted = [
         test
         for test in suite.visible
-        if test.origin in TRUSTED_ORIGINS and test.name in (names | showing) - {*suite.flaky}
+        if test.origin in TRUSTED_ORIGINS and test.name in (names | evidence_names) - {*suite.flaky}
     ]
     failing = [test for test in trusted if test.name in names]
-    if len(trusted) < HOLD_OUT_FROM or not failing:
+    if len(trusted) < MIN_TESTS_TO_HOLD_OUT or not failing:
         return suite
-    if not any(fixes_a_value(test) for test in suite.visible if test.name in names):
+    if not any(specifies_value(test) for test in suite.visible if test.name in names):
         return suite.model_copy(update={"not_held_out": "no value"})
     passing = [test for test in trusted if test.name not in names]
     candidates = (*reversed(failing if len(failing) > 1 else []), *reversed(passing))
-    chosen = _first_distinct(
+    chosen = _choose_held_out(
         [one for one in candidates if one.name not in answered], suite, program
     )
     if chosen is None:
@@ -191,17 +191,17 @@ def hold_out(
     })
 
 
-def _first_distinct(
+def _choose_held_out(
     candidates: Collection[TestCase], suite: Suite, program: Solution
 ) -> tuple[TestCase, tuple[TestCase, ...]] | None:
     """The first test with a value and a call of its own, and the others without its text."""
     call_counts = Counter(call for test in suite.visible for call in calls_made(test, program))
     splits_left = MAX_SPLITS
     for test in candidates:
-        if not fixes_a_value(test):
+        if not specifies_value(test):
             continue
         others = tuple(one for one in suite.visible if one is not test)
-        if not _of_a_file(test):
+        if not _in_file(test):
             if any(call_counts[call] == 1 for call in calls_made(test, program)):
                 return test, others
         elif splits_left:
@@ -220,12 +220,12 @@ def _without_text(
         return None
     rest = file_without_test(test.code, test.node)
     return None if rest is None else tuple(
-        one.model_copy(update={"code": rest}) if _of_a_file(one) and one.code == test.code else one
+        one.model_copy(update={"code": rest}) if _in_file(one) and one.code == test.code else one
         for one in others
     )
 
 
-def _of_a_file(test: TestCase) -> bool:
+def _in_file(test: TestCase) -> bool:
     return test.kind == "script" and bool(test.node)
 
 

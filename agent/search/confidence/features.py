@@ -88,7 +88,7 @@ def _suspicious(before: str, after: str) -> int:
     return (
         max(0, len([*dead_statements(after)]) - len([*dead_statements(before)]))
         + max(0, _swallowed(after) - _swallowed(before))
-        + len({*_vacuous(after)} - {*_vacuous(before)}) + len(dropped_calls(before, after))
+        + len({*_idle_ops(after)} - {*_idle_ops(before)}) + len(dropped_calls(before, after))
         + len(dropped_guards(before, after)) + len(unread_names(before, after))
         # The tests use these comparisons, so that passing them means little.
         + 3 * len(ignored_fields(before, after))
@@ -106,7 +106,7 @@ def _swallowed(text: str) -> int:
     )
 
 
-def _vacuous(text: str) -> Iterator[str]:
+def _idle_ops(text: str) -> Iterator[str]:
     """Operations without effect: constants in conditions, equal operands, `+ 0`, `* 1`."""
     for node in nodes_or_empty(text):
         match node:

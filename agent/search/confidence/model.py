@@ -97,7 +97,7 @@ def fitted() -> Coefficients:
 
 
 def likely_if_alone(solution: Solution) -> bool:
-    """Whether a patch would be likely right if no other competed with it, or has no features."""
+    """Whether a patch would probably be right if no other competed; also if it has no features."""
     estimate = solution.estimate
     if estimate is None or not estimate.features:
         return True
@@ -106,7 +106,7 @@ def likely_if_alone(solution: Solution) -> bool:
     return alone - model.estimate(estimate.features).log_odds + estimate.log_odds >= 0
 
 
-def estimated(patches: Sequence[Candidate], now: Situation) -> tuple[Candidate, ...]:
+def with_estimates(patches: Sequence[Candidate], now: Situation) -> tuple[Candidate, ...]:
     """The patches, all of which pass the tests, with their estimates; existing estimates stay."""
     return tuple(
         replace(one, estimate=one.estimate or fitted().estimate(features))

@@ -25,7 +25,7 @@ from agent.core.trees import parse_or_empty
 NUMBERS = frozenset({*range(-1, 11), 12, 16, 24, 30, 60, 100, 365, 1000, 1024, 3600})
 """Numbers with their own symbol; all others share one."""
 LETTERS = frozenset(" ,.-:/_\n")
-UNSEEN = 0.1
+SMOOTHING = 0.1
 """Added to the count of each symbol."""
 _UNCOUNTED = ast.expr_context | ast.operator | ast.unaryop | ast.boolop | ast.cmpop
 _LISTS = ("args", "orelse", "body", "elts", "handlers", "keywords")
@@ -54,7 +54,7 @@ class Model:
     def log_probability(self, one: Production) -> float:
         """The natural logarithm of P(symbol | parent, field, symbol before)."""
         kinds = len(self._all)
-        chance = (self._all.get(one.symbol, 0) + UNSEEN) / (self._total + UNSEEN * kinds)
+        chance = (self._all.get(one.symbol, 0) + SMOOTHING) / (self._total + SMOOTHING * kinds)
         contexts: tuple[tuple[int, tuple[str, ...]], ...] = (
             (1, (one.parent.partition(" ")[0], one.field)), (2, (one.parent, one.field)),
             (3, (one.parent, one.field, one.before)),

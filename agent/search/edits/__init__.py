@@ -42,8 +42,8 @@ class Operator:
     """A row of the table: a name, the kinds of node it handles, a generator of edits, and counts.
 
     An edit's cost is the operator's own estimate, plus a price for how often the operator gave a
-    repair, plus the suspicion of its line. The order of costs is the order of likelihood. Since the
-    authors of the planted bugs knew the operators, the order in these says nothing of others.
+    repair, plus the suspicion of its line. The cheapest edit is the likeliest. Bugs planted by
+    authors who knew the operators cannot show how well this order works on other bugs.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Operator:
     @cached_property
     def price(self) -> float:
         """Added to the cost of its edits: the more edits it offers per repair, the higher."""
-        return -WEIGHT * math.log((self.repairs + NEVER_COUNTED) / self.offers)
+        return -WEIGHT * math.log((self.repairs + REPAIRS_SMOOTHING) / self.offers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,25 +189,25 @@ EDITS: tuple[Operator, ...] = (
     Operator("crash", (ast.Module,), crashes.crash, 14, 27, 0.0),
 )
 
-NEVER_COUNTED = 2
+REPAIRS_SMOOTHING = 2
 """Added to the repairs of each operator, since 0 may mean that it was written later."""
 WEIGHT = 0.1
 """Weight of the logarithm in `price`. The operators' own costs already reflect frequencies; a
 higher weight ranked the development set's repairs later."""
-UNTRACED = 1.0
+DEFAULT_SUSPICION = 1.0
 """Suspicion of every line if no line has one."""
-PER_SUSPICION = 2.5
-RAISING_LINE, FEEDING_LINE = 0.7, 0.5
+SUSPICION_WEIGHT = 2.5
+RAISING_BONUS, DEFINING_BONUS = 0.7, 0.5
 """How much cheaper an edit is on the line that raised, and where a name that it reads was bound."""
-EVIDENCE = 1.0
+EVIDENCE_BONUS = 1.0
 """How far runtime evidence may lower an edit's cost below the lowest cost of its operator."""
-LARGE = 4_000
-"""Number of nodes above which each operator proposes at most `MAX_EACH` edits per node."""
-MAX_EACH = 8
+LARGE_PROGRAM_NODES = 4_000
+"""Number of nodes above which each operator proposes at most `MAX_PER_NODE` edits per node."""
+MAX_PER_NODE = 8
 MAX_EDITS = 80_000
 
 
-def drawn_edits(
+def edits_by_cost(
     program: Program, suspicion: Mapping[int, float], protected: tuple[tuple[int, int], ...] = (),
     operators: tuple[Operator, ...] | None = None, *, within: ast.AST | None = None,
     closed: Collection[ast.AST] = (), over: Callable[[], bool] = never,
@@ -226,19 +226,19 @@ def drawn_edits(
         closed: Functions whose bodies are skipped, and statements that are skipped.
         over: If it returns true, no further edits are proposed; those found so far are yielded.
     """
-    nodes = list(_walked(within or program.tree, closed))
+    nodes = list(_walk_without(within or program.tree, closed))
     propose = _Proposals(
         program, suspicion, EDITS if operators is None else operators, closed,
-        MAX_EACH if len(nodes) > LARGE else None,
+        MAX_PER_NODE if len(nodes) > LARGE_PROGRAM_NODES else None,
         [(program.line_start(first), program.line_start(last + 1)) for first, last in protected],
     )
     costs: dict[tuple[int, int, str], float] = {}
     numbers = count()
-    pending: list[tuple[float, int, Edit | _Listing]] = []
+    pending: list[tuple[float, int, Edit | _PendingNode]] = []
     for node in nodes:
         if node not in program.hidden:
-            listing = propose.listing(node)
-            pending.append((listing.bound, next(numbers), listing))
+            pending_node = propose.pending_node(node)
+            pending.append((pending_node.bound, next(numbers), pending_node))
     heapq.heapify(pending)
     while pending:
         _, _, first = heapq.heappop(pending)
@@ -247,7 +247,7 @@ def drawn_edits(
             continue
         if over() or len(costs) > MAX_EDITS:
             continue
-        for edit in propose.next_of(first):
+        for edit in propose.next_edits(first):
             if edit.cost < costs.get(edit.place, math.inf):
                 costs[edit.place] = edit.cost
                 heapq.heappush(pending, (edit.cost, next(numbers), edit))
@@ -256,12 +256,12 @@ def drawn_edits(
 
 
 @dataclass(slots=True)
-class _Listing:
+class _PendingNode:
     """A node and the operators that have not been applied to it yet, the cheapest last."""
 
     node: ast.AST
     place_cost: float
-    """The least that is added to an edit's cost for its lines."""
+    """The minimum that the suspicion of its lines adds to an edit's cost."""
     operators: list[tuple[float, Operator]]
 
     @property
@@ -280,31 +280,31 @@ class _Proposals:
         self._program, self._suspicion, self._operators = program, suspicion, operators
         self._closed, self._each, self._guarded = closed, each, guarded
         self._raising = program.crash.line if program.crash else None
-        self._feeding = _feeding_lines(program, self._raising)
+        self._defining = _definition_lines(program, self._raising)
         self._kinds: dict[type[ast.AST], list[tuple[float, Operator]]] = {}
 
-    def listing(self, node: ast.AST) -> _Listing:
+    def pending_node(self, node: ast.AST) -> _PendingNode:
         read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
         is_value = read and not isinstance(node, ast.Slice | ast.Starred)
-        return _Listing(node, self._place_cost(node), [
+        return _PendingNode(node, self._place_cost(node), [
             (least, one) for least, one in self._of_kind(type(node))
             if (is_value or one.kinds != _VALUES)
             and not (one.kinds == _FUNCTIONS and node in self._closed)
         ])
 
-    def next_of(self, listing: _Listing) -> Iterator[Edit]:
+    def next_edits(self, pending_node: _PendingNode) -> Iterator[Edit]:
         """The edits that the next operator proposes at a node."""
-        if not listing.operators:
+        if not pending_node.operators:
             return
-        _, operator = listing.operators.pop()
-        for splice in islice(operator.propose(self._program, listing.node), self._each):
-            if not self._is_idle(splice):
+        _, operator = pending_node.operators.pop()
+        for splice in islice(operator.propose(self._program, pending_node.node), self._each):
+            if not self._is_rejected(splice):
                 yield Edit(splice, operator.name, self._cost(operator, splice))
 
     def _of_kind(self, kind: type[ast.AST]) -> list[tuple[float, Operator]]:
         if kind not in self._kinds:
             self._kinds[kind] = sorted(
-                ((one.least + one.price - EVIDENCE, one)
+                ((one.least + one.price - EVIDENCE_BONUS, one)
                  for one in self._operators if issubclass(kind, one.kinds)),
                 key=lambda one: -one[0],
             )
@@ -317,19 +317,19 @@ class _Proposals:
             return 0.0
         lines = range(first, (getattr(node, "end_lineno", None) or first) + 1)
         most = max(self._suspicion.get(line, 0.0) for line in lines)
-        nearer = max(self._nearer(line) for line in lines)
-        return PER_SUSPICION * (1.0 - most) - nearer
+        bonus = max(self._crash_bonus(line) for line in lines)
+        return SUSPICION_WEIGHT * (1.0 - most) - bonus
 
     def _cost(self, operator: Operator, splice: Splice) -> float:
-        suspicion = self._suspicion.get(splice.line, 0.0) if self._suspicion else UNTRACED
-        cost = splice.cost + operator.price + PER_SUSPICION * (1.0 - suspicion)
-        return cost - self._nearer(splice.line)
+        suspicion = self._suspicion.get(splice.line, 0.0) if self._suspicion else DEFAULT_SUSPICION
+        cost = splice.cost + operator.price + SUSPICION_WEIGHT * (1.0 - suspicion)
+        return cost - self._crash_bonus(splice.line)
 
-    def _nearer(self, line: int) -> float:
+    def _crash_bonus(self, line: int) -> float:
         """How much cheaper an edit of a line is because of the crash."""
-        return RAISING_LINE if line == self._raising else FEEDING_LINE * (line in self._feeding)
+        return RAISING_BONUS if line == self._raising else DEFINING_BONUS * (line in self._defining)
 
-    def _is_idle(self, splice: Splice) -> bool:
+    def _is_rejected(self, splice: Splice) -> bool:
         """Whether a splice changes nothing, or touches a protected range."""
         start, end = splice.start, splice.end
         text = splice.text.encode("utf-8", "surrogatepass")
@@ -338,7 +338,7 @@ class _Proposals:
         )
 
 
-def _feeding_lines(program: Program, raising: int | None) -> frozenset[int]:
+def _definition_lines(program: Program, raising: int | None) -> frozenset[int]:
     """The lines that bind names which the raising line reads, in the same function."""
     names = [one for one in program.nodes if isinstance(one, ast.Name)]
     there = [one for one in names if one.lineno == raising and isinstance(one.ctx, ast.Load)]
@@ -351,17 +351,17 @@ def _feeding_lines(program: Program, raising: int | None) -> frozenset[int]:
 
 
 def _lines_of_binding(statement: ast.stmt, name: ast.Name) -> range:
-    """The lines of an assignment; of a compound statement only the one of the name."""
+    """The lines of an assignment; for a compound statement, only the line of the name."""
     simple = isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign)
     last = (statement.end_lineno or name.lineno) if simple else name.lineno
     return range(statement.lineno if simple else name.lineno, last + 1)
 
 
-def unreached(program: Program, suspicion: Mapping[int, float]) -> list[Function | ast.stmt]:
+def unexecuted(program: Program, suspicion: Mapping[int, float]) -> list[Function | ast.stmt]:
     """Functions that no failing test entered, and statements of others that none executed.
 
-    In source order; empty if unknown. No edit inside them can make a failing test pass, unless it
-    ended before it got there.
+    In source order; empty if unknown. Edits inside them cannot make a failing test pass, unless
+    the test ended before it reached them.
     """
     if not suspicion:
         return []
@@ -372,8 +372,8 @@ def unreached(program: Program, suspicion: Mapping[int, float]) -> list[Function
         node = pending.pop()
         if isinstance(node, Function):
             lines = range(node.body[0].lineno, (node.body[-1].end_lineno or 0) + 1)
-            # A call with wrong arguments fails before it enters the function that the message
-            # names.
+            # A call with wrong arguments fails before the function is entered; the message then
+            # names the function.
             if not any(suspicion.get(line) for line in lines) and f"{node.name}(" not in called:
                 found.append(node)
                 continue
@@ -386,7 +386,7 @@ def unreached(program: Program, suspicion: Mapping[int, float]) -> list[Function
     return found
 
 
-def _walked(root: ast.AST, closed: Collection[ast.AST]) -> Iterator[ast.AST]:
+def _walk_without(root: ast.AST, closed: Collection[ast.AST]) -> Iterator[ast.AST]:
     """`ast.walk` (breadth first) without `closed` statements and bodies of `closed` functions."""
     pending = deque([root])
     while pending:
@@ -399,4 +399,4 @@ def _walked(root: ast.AST, closed: Collection[ast.AST]) -> Iterator[ast.AST]:
         yield node
 
 
-__all__ = ["EDITS", "Edit", "Operator", "drawn_edits", "unreached"]
+__all__ = ["EDITS", "Edit", "Operator", "edits_by_cost", "unreached"]

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from agent.search.edits.library import NO_ARGUMENTS, WRAPPERS
 from agent.search.program import Precedence, Program, Splice
 
-_ORDERED = frozenset({"sorted", "max", "min"})
+_KEY_FUNCTIONS = frozenset({"sorted", "max", "min"})
 _CONTAINERS = frozenset({"list", "tuple", "dict", "set"})
 
 
 def arguments(program: Program, node: ast.Call) -> Iterator[Splice]:
     """Swaps, drops or adds arguments."""
-    given, named = given_arguments(program, node), named_arguments(program, node)
+    given, named = positional_arguments(program, node), keyword_arguments(program, node)
     for i in range(len(given)):
         for j in range(i + 1, len(given)):
             swapped = list(given)
@@ -36,7 +36,7 @@ def arguments(program: Program, node: ast.Call) -> Iterator[Splice]:
 
 def idiom(program: Program, node: ast.Call) -> Iterator[Splice]:
     """Changes the arguments of well-known functions in common ways."""
-    given, named = given_arguments(program, node), named_arguments(program, node)
+    given, named = positional_arguments(program, node), keyword_arguments(program, node)
 
     def call(arguments: list[str], keywords: list[str], cost: float) -> Splice:
         return replaced_call(program, node, arguments, keywords, cost)
@@ -45,8 +45,8 @@ def idiom(program: Program, node: ast.Call) -> Iterator[Splice]:
         name = node.func.attr
         base = program.code(node.func.value)
         if name == "append" and len(given) == 1:
-            for view in ("list({})", "{}[:]", "{}.copy()", "[{}]"):
-                yield call([view.format(given[0])], named, 4.0)
+            for form in ("list({})", "{}[:]", "{}.copy()", "[{}]"):
+                yield call([form.format(given[0])], named, 4.0)
             yield program.replace(node, f"{base}.insert(0, {given[0]})", 4.0)
         if name == "pop":
             yield call(["0"], named, 3.5)
@@ -87,23 +87,23 @@ def wrapped(program: Program, node: ast.expr) -> Iterator[Splice]:
     if program.is_called(node):
         return
     kinds = program.type_of(node)
-    views: dict[str, None] = {}
+    forms: dict[str, None] = {}
     for kind in sorted(kinds):
-        views.update(dict.fromkeys(WRAPPERS.get(kind, ())))
-    if not views:
-        views.update(dict.fromkeys(WRAPPERS["unknown"]))
+        forms.update(dict.fromkeys(WRAPPERS.get(kind, ())))
+    if not forms:
+        forms.update(dict.fromkeys(WRAPPERS["unknown"]))
     text = program.code(node)
     if "str" in kinds:
-        views.update(dict.fromkeys(("{}.swapcase()", "{}.title()", "{}.capitalize()")))
+        forms.update(dict.fromkeys(("{}.swapcase()", "{}.title()", "{}.capitalize()")))
     if kinds & {"list", "tuple", "str"} and not isinstance(node, ast.Name):
-        views.update(dict.fromkeys(("{}[1:]", "{}[:-1]", "{}[:1]")))
-    for view in views:
-        called = view.endswith("({})")
-        inner = text if called or view == "[{}]" else program.parenthesized(node, Precedence.ATOM)
+        forms.update(dict.fromkeys(("{}[1:]", "{}[:-1]", "{}[:1]")))
+    for form in forms:
+        called = form.endswith("({})")
+        inner = text if called or form == "[{}]" else program.parenthesized(node, Precedence.ATOM)
         cost = 4.3 if kinds else 5.0
-        if view == "abs({})" and isinstance(node, ast.BinOp):
+        if form == "abs({})" and isinstance(node, ast.BinOp):
             cost -= 0.8
-        yield program.replace(node, view.format(inner), cost)
+        yield program.replace(node, form.format(inner), cost)
     if isinstance(parent, ast.Return | ast.Call | ast.keyword):
         yield program.replace(node, f"[{text}]", 4.5)
     ordered = not kinds or kinds & {"list", "tuple", "set", "dict"}
@@ -121,9 +121,9 @@ def sort_key(program: Program, node: ast.Call) -> Iterator[Splice]:
     """Adds `reverse` or a `key` to a sort, `max` or `min`."""
     is_sort = isinstance(node.func, ast.Attribute) and node.func.attr == "sort"
     name = node.func.id if isinstance(node.func, ast.Name) else ""
-    if not is_sort and (name not in _ORDERED or len(node.args) != 1):
+    if not is_sort and (name not in _KEY_FUNCTIONS or len(node.args) != 1):
         return
-    given, named = given_arguments(program, node), named_arguments(program, node)
+    given, named = positional_arguments(program, node), keyword_arguments(program, node)
     words = {one.arg for one in node.keywords}
 
     def call(extra: str, cost: float) -> Splice:
@@ -189,7 +189,7 @@ def not_called(program: Program, node: ast.Attribute | ast.Name) -> Iterator[Spl
         yield program.replace(node, f"{node.id}()", 3.4 if is_argument else 2.2)
 
 
-def given_arguments(program: Program, node: ast.Call) -> list[str]:
+def positional_arguments(program: Program, node: ast.Call) -> list[str]:
     """The texts of a call's positional arguments."""
     if len(node.args) == 1 and isinstance(node.args[0], ast.GeneratorExp) and not node.keywords:
         # `f(x for x in y)` shares its parentheses with the call.
@@ -198,7 +198,7 @@ def given_arguments(program: Program, node: ast.Call) -> list[str]:
     return [program.code(argument) for argument in node.args]
 
 
-def named_arguments(program: Program, node: ast.Call) -> list[str]:
+def keyword_arguments(program: Program, node: ast.Call) -> list[str]:
     """The texts of a call's keyword arguments."""
     return [
         f"{one.arg}={program.code(one.value)}" if one.arg else f"**{program.code(one.value)}"

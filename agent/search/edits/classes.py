@@ -63,14 +63,14 @@ def constructor(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
     for name in sorted(read - assigned - {*names} - {*_names(owner)[1]}):
         for start in ("0", "[]", "''", "{}", "None", "False", "set()"):
             yield program.insert_after(body[-1], [f"self.{name} = {start}"], 2.0)
-    yield from parent(program, node, owner, body, names)
+    yield from parent_constructor_call(program, node, owner, body, names)
 
 
-def parent(
+def parent_constructor_call(
     program: Program, node: ast.FunctionDef, owner: ast.ClassDef, body: list[ast.stmt],
     names: list[str],
 ) -> Iterator[Splice]:
-    """Adds a call of the parent's constructor, with as many arguments as it takes."""
+    """Adds a call of the parent's constructor, with as many own arguments as the parent takes."""
     if not owner.bases or any(
         isinstance(one, ast.Name) and one.id == "super" for one in ast.walk(node)
     ):

@@ -1,4 +1,4 @@
-"""Edits that add or extend conditions; cheaper if one separates failing from passing runs."""
+"""Edits that add or extend conditions, cheaper if they separate failing from passing runs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from operator import itemgetter
 
 from agent.search.edits.constants import NEUTRAL
 from agent.search.edits.everyday import conditions_elsewhere
-from agent.search.evidence import both, either, worth
+from agent.search.evidence import cost_delta, values_of_and, values_of_or
 from agent.search.program import (
     NUMBERS,
     SEQUENCES,
@@ -22,17 +22,17 @@ from agent.search.program import (
 )
 from agent.search.program.blocks import (
     SIMPLE,
-    ends_the_program,
+    body_start,
     in_loop,
     indented,
     is_docstring,
+    is_program_exit,
     lines_of,
-    opening,
 )
 
 MAX_CONDITIONS = 400
 """Conditions that are tried at one place."""
-_LOOSE = re.compile(r"\b(or|and|if|lambda)\b")
+_LOW_PRECEDENCE = re.compile(r"\b(or|and|if|lambda)\b")
 _CONTAINERS = frozenset({"list", "str", "tuple", "set", "dict"})
 MAX_EXIT_CONDITIONS = 80
 """Conditions under which an early exit is tried at one place."""
@@ -54,19 +54,19 @@ def condition(program: Program, node: ast.expr) -> Iterator[Splice]:
     for atom, cost in atoms(program, node):
         if atom == text:
             continue
-        part = f"({atom})" if _LOOSE.search(atom) else atom
+        part = f"({atom})" if _LOW_PRECEDENCE.search(atom) else atom
         now = program.condition_values(atom, line)
-        narrow = 4.8 + cost + extra + worth(before, both(before, now), moments)
-        wide = 4.8 + cost + extra + worth(before, either(before, now), moments)
+        narrow = 4.8 + cost + extra + cost_delta(before, values_of_and(before, now), moments)
+        wide = 4.8 + cost + extra + cost_delta(before, values_of_or(before, now), moments)
         yield program.replace(node, f"{operand} and {part}", narrow)
         yield program.replace(node, f"{alternative} or {part}", wide)
         yield program.replace(node, f"{part} and {operand}", narrow + 0.3)
-        yield program.replace(node, atom, 5.0 + cost + extra + worth(before, now, moments))
+        yield program.replace(node, atom, 5.0 + cost + extra + cost_delta(before, now, moments))
 
 
 def guarded_start(program: Program, node: Function) -> Iterator[Splice]:
     """Adds an early return for a special value of a parameter at the start of a function."""
-    first = opening(program, node)
+    first = body_start(program, node)
     if first is None:
         return
     for name in parameters(node, keywords=False):
@@ -88,10 +88,10 @@ def guarded_start(program: Program, node: Function) -> Iterator[Splice]:
 
 
 def guarded(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """Puts a statement under a condition, or a conditional exit before it."""
+    """Puts a statement under a condition, or inserts a conditional exit before it."""
     if not isinstance(node, SIMPLE) or not program.has_own_lines(node) or is_docstring(node):
         return
-    if not program.is_in_function(node) or ends_the_program(node):
+    if not program.is_in_function(node) or is_program_exit(node):
         return
     start, end = program.whole_lines(node)
     inner = indented(lines_of(program, node), program.indent(node) + program.indent_unit)
@@ -103,10 +103,10 @@ def guarded(program: Program, node: ast.stmt) -> Iterator[Splice]:
     for place, (test, cost) in enumerate(atoms(program, node)):
         now = program.condition_values(test, line)
         head = f"{program.indent(node)}if {test}:{program.newline}"
-        guard_cost = 5.4 + cost + worth(always, now, moments)
+        guard_cost = 5.4 + cost + cost_delta(always, now, moments)
         yield Splice(start, end, head + inner, guard_cost, node.lineno)
         if cost < 0.7 and place < MAX_EXIT_CONDITIONS:
-            exit_cost = 5.8 + cost + worth(never, now, moments)
+            exit_cost = 5.8 + cost + cost_delta(never, now, moments)
             for leave in exits:
                 lines = [f"if {test}:", f"{program.indent_unit}{leave}"]
                 yield program.insert_before(node, lines, exit_cost)

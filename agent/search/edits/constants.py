@@ -23,7 +23,7 @@ _SPEC = re.compile(
 )
 _SWAPPED_CASE = {"m": "M", "M": "m", "d": "D", "y": "Y", "Y": "y", "h": "H", "H": "I", "I": "H",
                  "s": "S", "S": "s", "b": "B", "B": "b", "a": "A", "A": "a"}
-ALIKE = 0.75
+MIN_SIMILARITY = 0.75
 """Least `difflib` ratio at which two constants count as similar."""
 
 
@@ -95,7 +95,7 @@ def string(program: Program, node: ast.Constant) -> Iterator[Splice]:
     for other in ("", " ", value.strip(), value.lower(), value.upper()):
         yield put(other, 3.2)
     words = [str(text) for text in program.constants(node, str)]
-    alike = difflib.get_close_matches(value, words, 2, ALIKE) if len(value) > 3 else []
+    alike = difflib.get_close_matches(value, words, 2, MIN_SIMILARITY) if len(value) > 3 else []
     for text in words:
         yield put(text, 2.2 if text in alike and text != value else 3.0)
     for other in (
@@ -194,7 +194,7 @@ def f_prefix(program: Program, node: ast.Constant) -> Iterator[Splice]:
 
 
 def number_format(program: Program, node: ast.JoinedStr) -> Iterator[Splice]:
-    """Changes the thousands separator or the decimals of a format specification."""
+    """Changes the thousands separator or the number of decimals of a format specification."""
     text = program.code(node)
     for found in _SPEC.finditer(text):
         separator, decimals = found["separator"], found["decimals"]
@@ -232,7 +232,7 @@ def date_format(program: Program, node: ast.Constant) -> Iterator[Splice]:
 
 
 def observed_key(program: Program, node: ast.Constant) -> Iterator[Splice]:
-    """Replaces a key by one that a dictionary had, or a word by a similar one of the tests."""
+    """Replaces a key by one that a dictionary had at runtime, or a string by one of the tests."""
     value = node.value
     if not isinstance(value, str) or node in program.hidden:
         return
@@ -250,13 +250,13 @@ def observed_key(program: Program, node: ast.Constant) -> Iterator[Splice]:
                         keys.update(dict.fromkeys(k for k in one if isinstance(k, str)))
         for place, name in enumerate([name for name in keys if name != value][:8]):
             near = difflib.SequenceMatcher(None, name, value).ratio()
-            cost = (2.2 if near >= ALIKE else 3.0) + 0.1 * place
+            cost = (2.2 if near >= MIN_SIMILARITY else 3.0) + 0.1 * place
             yield program.replace(node, quoted(name, program.code(node)), cost)
     elif (
         isinstance(parent, ast.Compare | ast.List | ast.Tuple | ast.Set | ast.Dict)
         and len(value) > 3 and value not in program.words
     ):
-        for word in difflib.get_close_matches(value, program.words, 2, ALIKE):
+        for word in difflib.get_close_matches(value, program.words, 2, MIN_SIMILARITY):
             yield program.replace(node, quoted(word, program.code(node)), 2.4)
 
 

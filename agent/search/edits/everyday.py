@@ -1,8 +1,8 @@
 """Edits that maintainers make most often: emptiness, lookups, copies, conversions, grouping.
 
-Each is a form that occurs repeatedly among the small fixes in histories of public packages. Most
-take what they add from the module itself: its helpers, its conditions, its classes. An operator
-yields the edits of one node; a higher cost means a less likely edit, and is tried later.
+Each operator is a common form of small fixes in the histories of public packages. Most of them
+reuse the module's own helpers, conditions and classes. An operator yields the edits of one node;
+edits with a higher cost are less likely and are tried later.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
-from agent.search.edits.calls import given_arguments, replaced_call
+from agent.search.edits.calls import positional_arguments, replaced_call
 from agent.search.edits.constants import quoted
 from agent.search.program import BUILTINS, Function, Precedence, Program, Splice, parameters
 
@@ -26,7 +26,7 @@ _CLASSES = ("str", "bytes", "int", "float", "list", "tuple", "dict", "set", "boo
 
 
 def emptiness(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """Tests for `None` or for a key, not for truth, and the other way round."""
+    """Replaces a test of truth by a test for `None` or for a key, or the reverse."""
     match node:
         case ast.BoolOp(op=ast.Or(), values=[first, second]) if not program.is_condition(node):
             text = program.parenthesized(first, Precedence.NOT)
@@ -71,7 +71,7 @@ def lookup(program: Program, node: ast.expr) -> Iterator[Splice]:
             for default in ("", ", ''", ", {}", ", []", f", {text}"):
                 yield program.replace(node, f"{base}.get({text}{default})", 3.6)
         case ast.Call(func=func, args=args, keywords=[]):
-            given = given_arguments(program, node)
+            given = positional_arguments(program, node)
             name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
             if isinstance(func, ast.Attribute) and name in _WITH_DEFAULT and len(args) == 1:
                 for default in ("None", *_parameters(program, node)):
@@ -112,7 +112,7 @@ def copy(program: Program, node: ast.expr) -> Iterator[Splice]:
 
 
 def helper(program: Program, node: ast.expr) -> Iterator[Splice]:
-    """Passes a value through a one-argument function that the module uses, or an own method."""
+    """Passes a value through a one-argument function of the module, or an own method."""
     parent = program.parents.get(node)
     if isinstance(node, ast.Constant | ast.Lambda | ast.Starred) or program.is_called(node):
         return
@@ -136,23 +136,23 @@ def converted(program: Program, node: Function) -> Iterator[Splice]:
     for name in parameters(node, keywords=False):
         if name in ("self", "cls"):
             continue
-        for place, made in enumerate(("str", "list", "tuple", *program.unary_functions[:4])):
-            yield program.insert_before(first, [f"{name} = {made}({name})"], 4.2 + 0.1 * place)
+        for place, converter in enumerate(("str", "list", "tuple", *program.unary_functions[:4])):
+            yield program.insert_before(first, [f"{name} = {converter}({name})"], 4.2 + 0.1 * place)
         for default in ("[]", "{}", "''", "()"):
             lines = [f"if {name} is None:", f"{program.indent_unit}{name} = {default}"]
             yield program.insert_before(first, lines, 4.4)
         for given in ("str", "list", "bytes", *program.class_names[:4]):
-            for made in ("str", "list", "tuple", "[{}]", *program.unary_functions[:2]):
-                if made != given:
-                    value = made.format(name) if "{" in made else f"{made}({name})"
+            for converter in ("str", "list", "tuple", "[{}]", *program.unary_functions[:2]):
+                if converter != given:
+                    value = converter.format(name) if "{" in converter else f"{converter}({name})"
                     yield program.insert_before(first, [
                         f"if isinstance({name}, {given}):", f"{program.indent_unit}{name} = {value}"
                     ], 5.0)
 
 
 def callee(program: Program, node: ast.Name | ast.Attribute) -> Iterator[Splice]:
-    """Uses another function that the module imports, another own method, or a variable for the
-    class of which a method is called."""
+    """Calls another imported function or another own method, or replaces `Class` in `Class.method`
+    by a variable."""
     parent = program.parents.get(node)
     if isinstance(node, ast.Attribute):
         if program.is_called(node) and isinstance(node.value, ast.Name):
@@ -194,7 +194,7 @@ def kind(program: Program, node: ast.Call) -> Iterator[Splice]:
 
 
 def grouping(program: Program, node: ast.BoolOp) -> Iterator[Splice]:
-    """Groups operands of different operators otherwise: `a % b or c` as `a % (b or c)`."""
+    """Groups the operands of different operators differently: `a % b or c` as `a % (b or c)`."""
     outer = "or" if isinstance(node.op, ast.Or) else "and"
     values = [program.parenthesized(one, Precedence.AND) for one in node.values]
     first, end = node.values[0], node.values[-1]
@@ -217,7 +217,7 @@ def grouping(program: Program, node: ast.BoolOp) -> Iterator[Splice]:
 
 
 def like_siblings(program: Program, node: ast.Dict) -> Iterator[Splice]:
-    """Writes an entry as two others are written, each with its own key in its value."""
+    """Gives an entry's value the form of at least two others that contain their own key."""
     pairs = [
         (key.value, value.value, value) for key, value in zip(node.keys, node.values, strict=True)
         if isinstance(key, ast.Constant) and isinstance(value, ast.Constant)
@@ -257,7 +257,7 @@ def _parameters(program: Program, node: ast.AST) -> list[str]:
 
 
 def _own_methods(program: Program, node: ast.AST, count: int | None) -> list[str]:
-    """Methods of the class around a node as `self.name`, those with `count` arguments."""
+    """Other methods of the node's class as `self.name`; `count` is the number of arguments."""
     scope = program.scope(node)
     owner = program.parents.get(scope)
     if not isinstance(owner, ast.ClassDef):

@@ -31,7 +31,7 @@ def off_by_one(program: Program, node: ast.expr) -> Iterator[Splice]:
     cost += 0.7 * (not kinds) + 2.0 * isinstance(node, ast.Compare | ast.BoolOp)
     match parent:
         case ast.BinOp(op=ast.FloorDiv() | ast.Mod(), left=divided, right=ast.Constant(value=by)):
-            # A one-based number is made zero-based before it is divided.
+            # A one-based number usually has to become zero-based before the division.
             if divided is node and isinstance(by, int) and by > 2:
                 cost = 1.8
     text = program.parenthesized(node, Precedence.SUM)
@@ -137,14 +137,14 @@ def converted(program: Program, node: ast.Name) -> Iterator[Splice]:
         if name == node.id:
             continue
         unread = 0.8 * (not program.reads.get(name))
-        views: tuple[str, ...] = ()
+        forms: tuple[str, ...] = ()
         if own & NUMBERS and "str" in types:
-            views = ("int", "len", "ord")
+            forms = ("int", "len", "ord")
         elif own & NUMBERS and types & {"list", "tuple", "set", "dict"}:
-            views = ("len", "sum", "max", "min")
+            forms = ("len", "sum", "max", "min")
         elif "str" in own and types & NUMBERS:
-            views = ("str",)
+            forms = ("str",)
         elif "list" in own and types & {"str", "tuple", "set"}:
-            views = ("list", "sorted")
-        for view in views:
-            yield program.replace(node, f"{view}({name})", 4.8 - unread)
+            forms = ("list", "sorted")
+        for form in forms:
+            yield program.replace(node, f"{form}({name})", 4.8 - unread)

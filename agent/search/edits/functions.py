@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from agent.search.edits.constants import NEUTRAL
 from agent.search.program import Function, Program, Splice
-from agent.search.program.blocks import block_of, is_generator, opening
+from agent.search.program.blocks import block_of, body_start, is_generator
 
-_CHANGES = frozenset(
+_MUTATING_METHODS = frozenset(
     "append extend insert remove pop clear sort reverse add discard update popitem setdefault "
     "appendleft popleft".split()
 )
@@ -39,7 +39,7 @@ def mutable_default(program: Program, node: Function) -> Iterator[Splice]:
         for one, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
         if value is not None
     ]
-    first = opening(program, node)
+    first = body_start(program, node)
     if first is None:
         return
     for argument, value in pairs:
@@ -56,7 +56,7 @@ def mutable_default(program: Program, node: Function) -> Iterator[Splice]:
                 "None" + program.between(program.end(value), start)
                 + "".join(line + program.newline for line in lines)
             )
-            cost = 0.0 if changes(node.body, argument.arg) else 1.2
+            cost = 0.0 if mutates(node.body, argument.arg) else 1.2
             yield Splice(program.start(value), start, text, cost, node.lineno)
 
 
@@ -72,7 +72,7 @@ def copied(program: Program, node: ast.Assign | ast.Return) -> Iterator[Splice]:
     match node:
         case ast.Assign(targets=[ast.Name(id=name), *_]):
             block = block_of(program, node)
-            if changes(block[block.index(node) + 1 :], name):
+            if mutates(block[block.index(node) + 1 :], name):
                 cost = 2.6
         case ast.Return(value=ast.Attribute(value=ast.Name(id="self"))):
             cost = shared_cost
@@ -88,11 +88,11 @@ def copied(program: Program, node: ast.Assign | ast.Return) -> Iterator[Splice]:
             yield program.replace(value, f"{kind}({text})", cost + 0.1)
 
 
-def changes(body: Iterable[ast.AST], name: str) -> bool:
+def mutates(body: Iterable[ast.AST], name: str) -> bool:
     """Whether statements modify the object that a name or attribute refers to."""
     for one in (inner for statement in body for inner in ast.walk(statement)):
         match one:
-            case ast.Call(func=ast.Attribute(value=base, attr=attr)) if attr in _CHANGES:
+            case ast.Call(func=ast.Attribute(value=base, attr=attr)) if attr in _MUTATING_METHODS:
                 if ast.unparse(base) == name:
                     return True
             case ast.Subscript(value=base, ctx=ast.Store() | ast.Del()):

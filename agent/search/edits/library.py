@@ -24,22 +24,22 @@ MEMBERS: dict[str, tuple[str, ...]] = {
     module: tuple(names.split()) for module, names in _TABLES["members"].items()
 }
 """Names that are commonly imported from each module of the standard library."""
-STANDARD: dict[str, str] = {
+MODULE_OF_NAME: dict[str, str] = {
     name: module for module, names in reversed(MEMBERS.items()) for name in reversed(names)
 }
 """The module a name is usually imported from: the first in the table that has it."""
 NO_ARGUMENTS, AWAITED = (frozenset(_TABLES[name].split()) for name in ("no_arguments", "awaited"))
 """Methods that are mostly called without arguments, and coroutines of asyncio."""
 WRAPPERS: dict[str, list[str]] = {
-    kind: views for kinds, views in _TABLES["wrappers"].items() for kind in kinds.split()
+    kind: forms for kinds, forms in _TABLES["wrappers"].items() for kind in kinds.split()
 }
 """Functions and methods that are often forgotten around a value of a type."""
-NEARBY: dict[str, list[str]] = _TABLES["comparisons"]
+ALTERNATIVE_COMPARISONS: dict[str, list[str]] = _TABLES["comparisons"]
 ARITHMETIC: dict[str, list[str]] = _TABLES["arithmetic"]
 TEXTS: dict[str, list[str]] = _TABLES["texts"]
 """Operators and short texts that are often confused, the likeliest first."""
 FOREIGN_NAMES: dict[str, str] = _TABLES["foreign_names"]
 FOREIGN_METHODS: dict[str, str] = _TABLES["foreign_methods"]
 """Names of other languages and Python 2, and what Python calls them."""
-HANDLED: dict[str, list[str]] = _TABLES["handled"]
+CONFUSED_EXCEPTIONS: dict[str, list[str]] = _TABLES["handled"]
 """Exceptions that programs commonly catch, and those they are confused with."""

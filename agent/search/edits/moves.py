@@ -11,11 +11,11 @@ from agent.search.program.blocks import (
     DEFINITIONS,
     SIMPLE,
     block_of,
-    ends_the_program,
     in_loop,
     indented,
     is_docstring,
     is_elif,
+    is_program_exit,
     lines_of,
     neighbour,
     simple_statements,
@@ -26,7 +26,7 @@ def dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
     """Removes a statement, but never a deliberate `raise`, `assert` or exit."""
     if isinstance(node, (*DEFINITIONS, ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)):
         return
-    if ends_the_program(node) or not program.has_own_lines(node) or is_elif(program, node):
+    if is_program_exit(node) or not program.has_own_lines(node) or is_elif(program, node):
         return
     block = block_of(program, node)
     start, end = program.whole_lines(node)
@@ -35,9 +35,9 @@ def dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
     text = "" if len(real) > 1 or block is program.tree.body else (
         f"{program.indent(node)}pass{program.newline}"
     )
-    if any(isinstance(inner, ast.Raise) or ends_the_program(inner) for inner in ast.walk(node)):
+    if any(isinstance(inner, ast.Raise) or is_program_exit(inner) for inner in ast.walk(node)):
         return
-    # A branch left with `pass` is unlikely: it was written for some purpose.
+    # A branch that contains only `pass` afterwards is an unlikely repair.
     yield Splice(start, end, text, (3.2 if single else 4.2) + 1.2 * bool(text), node.lineno)
     after = neighbour(program, node, 1)
     is_pair = after is not None and type(after) is type(node) and len(real) > 2
@@ -46,7 +46,7 @@ def dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
 
 
 def moved(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """Swaps a statement with the next, or moves it out of its block or into the one before."""
+    """Swaps a statement with the next, or moves it out of its block or into the block before."""
     if isinstance(node, DEFINITIONS) or not program.has_own_lines(node) or is_elif(program, node):
         return
     start, end = program.whole_lines(node)
@@ -126,18 +126,18 @@ def inserted(program: Program, node: ast.stmt) -> Iterator[Splice]:
 
 
 def twin(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """Repeats a statement after itself, for another variable."""
+    """Adds a copy of a statement after it, with another variable."""
     if not isinstance(node, SIMPLE) or not program.has_own_lines(node) or is_docstring(node):
         return
     if not program.is_in_function(node) or node.lineno != node.end_lineno:
         return
     if isinstance(node, ast.Return | ast.Break | ast.Continue):
         return
-    for text, cost in twins(program, node):
+    for text, cost in with_other_variable(program, node):
         yield program.insert_after(node, [text], cost)
 
 
-def twins(program: Program, node: ast.stmt) -> Iterator[tuple[str, float]]:
+def with_other_variable(program: Program, node: ast.stmt) -> Iterator[tuple[str, float]]:
     """A statement's texts with one of its variables replaced by another of the same type, and
     their costs."""
     names: dict[str, list[ast.Name]] = {}
@@ -177,7 +177,7 @@ def else_branch(program: Program, node: ast.If) -> Iterator[Splice]:
     texts: dict[str, float] = {}
     for one in node.body:
         if isinstance(one, SIMPLE) and one.lineno == one.end_lineno:
-            for text, cost in twins(program, one):
+            for text, cost in with_other_variable(program, one):
                 texts.setdefault(text, cost + 0.4)
     for other in simple_statements(scope):
         jumps = isinstance(other, ast.Break | ast.Continue)

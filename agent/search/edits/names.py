@@ -81,7 +81,7 @@ def attribute(program: Program, node: ast.Attribute) -> Iterator[Splice]:
     """Replaces an attribute by another one, or by the object itself."""
     if program.is_called(node):
         return
-    for other in dict.fromkeys((*program.attributes, *program.beside.get(node.attr, ()))):
+    for other in dict.fromkeys((*program.attributes, *program.peer_fields.get(node.attr, ()))):
         # Assignments to special attributes are no likely repair.
         is_special = other.startswith("__") and not isinstance(node.ctx, ast.Load)
         if other != node.attr and not is_special:
@@ -122,7 +122,7 @@ def element_of(program: Program, node: ast.Name) -> Iterator[Splice]:
 
 
 def class_of_module(program: Program, node: ast.Attribute) -> Iterator[Splice]:
-    """Uses the class of a module of the same name, or the module: `datetime`."""
+    """Replaces a module by its class of the same name, or the reverse, as for `datetime`."""
     crash = program.crash
     if crash is None or crash.exception != "AttributeError" or not isinstance(node.value, ast.Name):
         return

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from agent.search.edits.library import ARITHMETIC, NEARBY
+from agent.search.edits.library import ALTERNATIVE_COMPARISONS, ARITHMETIC
 from agent.search.program import BINARY, COMPARISONS, Precedence, Program, Splice
 
 _COMPARISON = re.compile(rb"not\s+in\b|is\s+not\b|is\b|in\b|<=|>=|==|!=|<|>")
@@ -16,7 +16,7 @@ _NEGATIONS = {
     ("==", "!="), ("!=", "=="), ("in", "not in"), ("not in", "in"), ("is", "is not"),
     ("is not", "is"), ("is", "=="), ("is not", "!="),
 }
-IN_ORDER = 0.01
+RANK_COST = 0.01
 """Added to the cost for each place in a list ordered by likelihood, so that costs do not tie."""
 
 
@@ -24,12 +24,12 @@ def comparison(program: Program, node: ast.Compare) -> Iterator[Splice]:
     """Replaces one comparison operator, or both of a chain of two."""
     places = list(_comparison_places(program, node))
     for start, end, old in places:
-        for new in NEARBY[old]:
+        for new in ALTERNATIVE_COMPARISONS[old]:
             yield Splice(start, end, new, _comparison_cost(old, new), node.lineno)
     if len(places) == 2:
         (a, b, first), (c, d, second) = places
-        for one in NEARBY[first][:2]:
-            for two in NEARBY[second][:2]:
+        for one in ALTERNATIVE_COMPARISONS[first][:2]:
+            for two in ALTERNATIVE_COMPARISONS[second][:2]:
                 text = one + program.between(b, c) + two
                 yield Splice(a, d, text, 3.0, node.lineno)
 
@@ -50,21 +50,21 @@ def comparison_sides(program: Program, node: ast.Compare) -> Iterator[Splice]:
     """Swaps the sides, shortens a chain, or applies the same function to both sides."""
     sides = (node.left, *node.comparators)
     parts = [program.parenthesized(one, Precedence.COMPARE + 1) for one in sides]
-    indicators = [COMPARISONS[type(op)] for op in node.ops]
-    for index in range(len(indicators)):
+    signs = [COMPARISONS[type(op)] for op in node.ops]
+    for index in range(len(signs)):
         swapped = list(parts)
         swapped[index], swapped[index + 1] = swapped[index + 1], swapped[index]
-        yield program.replace(node, _chain(swapped, indicators), 3.0)
-    if len(indicators) > 1:
-        yield program.replace(node, _chain(parts[:-1], indicators[:-1]), 3.5)
-        yield program.replace(node, _chain(parts[1:], indicators[1:]), 3.5)
+        yield program.replace(node, _chain(swapped, signs), 3.0)
+    if len(signs) > 1:
+        yield program.replace(node, _chain(parts[:-1], signs[:-1]), 3.5)
+        yield program.replace(node, _chain(parts[1:], signs[1:]), 3.5)
         return
     kinds = program.type_of(node.left) | program.type_of(node.comparators[0])
-    views = ["set({})", "sorted({})", "len({})", "str({})", "int({})", "abs({})", "list({})"]
+    forms = ["set({})", "sorted({})", "len({})", "str({})", "int({})", "abs({})", "list({})"]
     if not kinds or "str" in kinds:
-        views.append("{}.lower()")
-    for view in views:
-        text = f"{view.format(parts[0])} {indicators[0]} {view.format(parts[1])}"
+        forms.append("{}.lower()")
+    for form in forms:
+        text = f"{form.format(parts[0])} {signs[0]} {form.format(parts[1])}"
         yield program.replace(node, text, 4.6)
 
 
@@ -73,7 +73,7 @@ def arithmetic(program: Program, node: ast.BinOp) -> Iterator[Splice]:
     old = BINARY[type(node.op)][0]
     start = _operator_start(program, node, old)
     for position, new in enumerate(ARITHMETIC[old]):
-        cost = (2.0 if position < 3 else 2.8) + IN_ORDER * position
+        cost = (2.0 if position < 3 else 2.8) + RANK_COST * position
         if new == "%" and old not in ("/", "//"):
             cost += 0.8
         need = next(level for sign, level in BINARY.values() if sign == new)
@@ -123,7 +123,7 @@ def augmented(program: Program, node: ast.AugAssign) -> Iterator[Splice]:
     target, value = program.code(node.target), program.code(node.value)
     start = program.data.find(old.encode() + b"=", program.end(node.target))
     for position, new in enumerate(ARITHMETIC[old]):
-        cost = (2.0 if position < 3 else 2.8) + IN_ORDER * position
+        cost = (2.0 if position < 3 else 2.8) + RANK_COST * position
         yield Splice(start, start + len(old), new, cost, node.lineno)
     yield Splice(start, start + len(old) + 1, "=", 2.8, node.lineno)
     types = program.type_of(node.target)
@@ -199,8 +199,8 @@ def _operator_start(program: Program, node: ast.BinOp, sign: str) -> int | None:
     return None
 
 
-def _chain(parts: list[str], indicators: list[str]) -> str:
+def _chain(parts: list[str], signs: list[str]) -> str:
     text = parts[0]
-    for sign, part in zip(indicators, parts[1:], strict=True):
+    for sign, part in zip(signs, parts[1:], strict=True):
         text += f" {sign} {part}"
     return text

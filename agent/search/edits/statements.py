@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from agent.search.edits.library import HANDLED
+from agent.search.edits.library import CONFUSED_EXCEPTIONS
 from agent.search.program import Program, Splice
 from agent.search.program.blocks import SIMPLE, in_loop, indented, is_docstring, lines_of
 
@@ -74,13 +74,13 @@ def expected_exception(program: Program, node: ast.ExceptHandler) -> Iterator[Sp
         return
     raised = program.crash.exception if program.crash else ""
     text = program.code(node.type)
-    if raised in HANDLED and raised not in text:
-        # If the caught exception cannot occur here, it is likely a mistake for the raised one.
+    if raised in CONFUSED_EXCEPTIONS and raised not in text:
+        # A caught exception that cannot occur here was probably written instead of the raised one.
         yield program.replace(node.type, raised, cost=1.8 if _may_raise(program, node) else 1.4)
         parts = text[1:-1] if isinstance(node.type, ast.Tuple) else text
         yield program.replace(node.type, f"({parts.rstrip(', ')}, {raised})", cost=1.6)
     if isinstance(node.type, ast.Name):
-        for other in HANDLED.get(node.type.id, ()):
+        for other in CONFUSED_EXCEPTIONS.get(node.type.id, ()):
             yield program.replace(node.type, other, cost=3.4)
             yield program.replace(node.type, f"({text}, {other})", cost=3.6)
 
@@ -103,7 +103,7 @@ def _may_raise(program: Program, node: ast.ExceptHandler) -> bool:
 def wrapped_in_try(program: Program, node: ast.stmt) -> Iterator[Splice]:
     """Puts the statement that raised a commonly caught exception into a `try`."""
     crash = program.crash
-    if crash is None or crash.exception not in HANDLED or crash.line is None:
+    if crash is None or crash.exception not in CONFUSED_EXCEPTIONS or crash.line is None:
         return
     if not isinstance(node, SIMPLE) or is_docstring(node) or not program.has_own_lines(node):
         return

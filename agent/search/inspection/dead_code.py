@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from agent.core.trees import is_legible, nodes_or_empty, tree_of
+from agent.core.trees import is_parsable, nodes_or_empty, tree_of
 from agent.search.program import variable_names
 
 BLOCK_ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
@@ -22,7 +22,7 @@ def without_dead_code(text: str, before: str = "") -> str:
 
     Returns the text unchanged if it, or the result, does not parse.
     """
-    if not is_legible(text):
+    if not is_parsable(text):
         return text
     lines = text.splitlines(keepends=True)
     known = {line.strip() for line in before.splitlines()}
@@ -32,7 +32,7 @@ def without_dead_code(text: str, before: str = "") -> str:
         if _is_alone(node, lines) and not known & {line.strip() for line in lines[first:last]}:
             del lines[first:last]
     shorter = "".join(lines)
-    return shorter if is_legible(shorter) else text
+    return shorter if is_parsable(shorter) else text
 
 
 def reachable_children(node: ast.AST) -> Iterator[ast.AST]:

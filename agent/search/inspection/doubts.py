@@ -11,11 +11,11 @@ from difflib import SequenceMatcher
 from agent.core.trees import nodes_or_empty, parse
 from agent.search.program import BUILTINS, Function, parameters
 
-MISSPELT = 0.7
-"""Similarity from which on a new call is taken for the dropped one by another name."""
-READS_UNSEEN = frozenset({"locals", "vars", "eval", "exec", "super"})
+RENAMED_SIMILARITY = 0.7
+"""The similarity of names from which a new call counts as the dropped call under a new name."""
+ANY_NAME_READERS = frozenset({"locals", "vars", "eval", "exec", "super"})
 """A caller of one of these may read any name."""
-MAKERS = frozenset({"__init__", "__new__", "__call__"})
+FREE_SIGNATURES = frozenset({"__init__", "__new__", "__call__"})
 """Special methods with arbitrary parameters."""
 COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
 
@@ -23,23 +23,23 @@ COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge
 def dropped_calls(before: str, after: str) -> tuple[str, ...]:
     """The calls of `before` that `after` lacks, in the order of the text.
 
-    Compared are calls whose result is unused, and calls of functions by name. Empty if one of the
+    Compares calls whose result is unused, and calls of functions by name. Empty if one of the
     texts does not parse.
     """
     try:
         old, new = parse(before), parse(after)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ()
-    made, still = Counter(_effects(old)), Counter(_effects(new))
+    old_calls, new_calls = Counter(_effects(old)), Counter(_effects(new))
     # A method that is now called on a local value is still called.
-    own = Counter(_effects(new, with_local=True)) - still
-    own -= Counter(_effects(old, with_local=True)) - made
-    named, named_still = dict.fromkeys(_named(old)), set(_named(new))
-    dropped = [*(made - still - own), *(name for name in named if name not in named_still)]
-    added = [*(still - made), *(name for name in named_still if name not in named)]
+    local = Counter(_effects(new, with_local=True)) - new_calls
+    local -= Counter(_effects(old, with_local=True)) - old_calls
+    old_names, new_names = dict.fromkeys(_named(old)), set(_named(new))
+    dropped = [*(old_calls - new_calls - local), *(x for x in old_names if x not in new_names)]
+    added = [*(new_calls - old_calls), *(x for x in new_names if x not in old_names)]
     return tuple(dict.fromkeys(
         name for name in dropped
-        if not any(SequenceMatcher(None, name, one).ratio() >= MISSPELT for one in added)
+        if not any(SequenceMatcher(None, name, one).ratio() >= RENAMED_SIMILARITY for one in added)
     ))
 
 
@@ -66,7 +66,7 @@ def unread_names(before: str, after: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(
         name
         for function, is_method in _functions(changed)
-        if not _is_prescribed(function)
+        if not _has_fixed_signature(function)
         for name in _unread(function, is_method)
     ))
 
@@ -102,8 +102,8 @@ def _comparisons(text: str) -> dict[str, frozenset[str]]:
 
 
 def _effects(tree: ast.AST, *, with_local: bool = False) -> Iterator[str]:
-    """The calls whose result is unused; methods of local values, whose effects the answers show,
-    only with `with_local`."""
+    """The calls whose result is unused; calls of methods of local values only with `with_local`,
+    since the answers show their effects."""
     pending: list[tuple[ast.AST, frozenset[str]]] = [(tree, frozenset())]
     while pending:
         node, local = pending.pop()
@@ -156,8 +156,8 @@ def _functions(statements: Iterable[ast.stmt]) -> Iterator[tuple[Function, bool]
             yield from ((one, True) for one in node.body if isinstance(one, Function))
 
 
-def _is_prescribed(function: Function) -> bool:
-    is_protocol = function.name.startswith("__") and function.name not in MAKERS
+def _has_fixed_signature(function: Function) -> bool:
+    is_protocol = function.name.startswith("__") and function.name not in FREE_SIGNATURES
     does_nothing = all(isinstance(one, ast.Pass | ast.Raise | ast.Expr) for one in function.body)
     return bool(function.decorator_list) or is_protocol or does_nothing
 
@@ -176,5 +176,5 @@ def _unread(function: Function, is_method: bool) -> Iterator[str]:
                 read.add(name)
             case ast.Global(names=names) | ast.Nonlocal(names=names):
                 read.update(names)
-    if not READS_UNSEEN & read:
+    if not ANY_NAME_READERS & read:
         yield from (name for name in (*given, *made) if name not in read and name[0] != "_")

@@ -8,22 +8,22 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from agent.core.trees import is_legible, nodes_of
+from agent.core.trees import is_parsable, nodes_of
 
 _CODE = "runs text as code"
-_SHELL = "hands text to a shell"
-_BYTES = "makes any object of bytes, and may run what they say"
+_SHELL = "passes text to a shell"
+_BYTES = "creates any object from bytes, and may run code in them"
 RISKY: dict[str, str] = {
-    "eval": _CODE, "exec": _CODE, "compile": "makes code of text",
+    "eval": _CODE, "exec": _CODE, "compile": "compiles text to code",
     "os.system": _SHELL, "os.popen": _SHELL, "subprocess.getoutput": _SHELL,
     "subprocess.getstatusoutput": _SHELL, "asyncio.create_subprocess_shell": _SHELL,
     "pickle.load": _BYTES, "pickle.loads": _BYTES, "marshal.load": _BYTES, "marshal.loads": _BYTES,
     "yaml.unsafe_load": _BYTES,
     "shutil.rmtree": "deletes a folder with all that is in it",
-    "tempfile.mktemp": "gives a name that another process may take first",
+    "tempfile.mktemp": "returns a name that another process may use first",
 }
 ARGUMENTS: dict[tuple[str, bool], str] = {
-    ("shell", True): _SHELL, ("verify", False): "takes any certificate",
+    ("shell", True): _SHELL, ("verify", False): "accepts any certificate",
 }
 
 
@@ -38,7 +38,7 @@ class Risk:
 
 def risks(text: str) -> tuple[Risk, ...]:
     """The risky calls of a text by line; none if it does not parse."""
-    if not is_legible(text):
+    if not is_parsable(text):
         return ()
     imported = _imported(text)
     found = []

@@ -21,7 +21,7 @@ MOST = 12
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedCondition:
     """A condition that is new in a repair, and the texts in which it is `True` and `False`."""
 
     condition: str
@@ -29,7 +29,7 @@ class Changed:
     never: str
 
 
-def changed_conditions(before: str, after: str) -> tuple[Changed, ...]:
+def changed_conditions(before: str, after: str) -> tuple[ChangedCondition, ...]:
     """The conditions of `after` that `before` does not have, operands of `and` and `or` one by one.
 
     Empty if one of the texts does not parse.
@@ -48,7 +48,7 @@ def changed_conditions(before: str, after: str) -> tuple[Changed, ...]:
             always, never = (
                 spliced(new.data, [new.replace(node, word, 0.0)]) for word in ("True", "False")
             )
-            found.append(Changed(new.code(node), always, never))
+            found.append(ChangedCondition(new.code(node), always, never))
     return tuple(found[:MOST])
 
 

@@ -17,10 +17,10 @@ STEPS_FACTOR = 20
 """The step limit of a candidate as a multiple of the base's longest test that ended."""
 CPU_MOST_S = 0.15
 """The highest usual limit of processor seconds for one test."""
-ASLEEP = 5
+WALL_PER_CPU = 5
 """The wall-clock limit as a multiple of the processor seconds, for a test that only waits."""
-LOOKED_AT = 10
-"""Loops are watched after this fraction, 1/10, of the step limit."""
+WATCH_DIVISOR = 10
+"""Loops are watched after 1/10 of the step limit."""
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class Baseline:
         return min(STEPS_MOST, max(STEPS_LEAST, STEPS_FACTOR * int(self._most(self.steps))))
 
     @property
-    def look_at(self) -> int:
+    def watch_at(self) -> int:
         """The step from which on loops are watched, beyond the base's longest test; 0 is never."""
-        return 0 if self.hidden else self.step_limit // LOOKED_AT
+        return 0 if self.hidden else self.step_limit // WATCH_DIVISOR
 
     @property
     def longest_s(self) -> float:
@@ -76,6 +76,6 @@ class Baseline:
         ))
 
 
-def limits(steps: int, cpu_s: float, look_at: int = 0) -> Json:
+def limits(steps: int, cpu_s: float, watch_at: int = 0) -> Json:
     """The fields of `CandidateLimits` for one test of one candidate."""
-    return [steps, cpu_s, cpu_s * ASLEEP, 2 * cpu_s + 0.2, look_at]
+    return [steps, cpu_s, cpu_s * WALL_PER_CPU, 2 * cpu_s + 0.2, watch_at]

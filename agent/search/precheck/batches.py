@@ -1,7 +1,7 @@
 """Distributes items over several processes, and measures their processor time.
 
-A search is limited in processor seconds, which do not depend on other programs. Each reply reports
-its own, from a process that the candidate could influence; so they are clamped between zero and the
+A search is limited in processor seconds, which do not depend on other programs. Each reply states
+the seconds that it took; the candidate could forge them, so they are clamped between zero and the
 time that the host waited.
 """
 
@@ -16,7 +16,7 @@ from sandbox.sandbox import Batch
 from sandbox.types import Json, LostItem
 
 LOST_S = 0.4
-"""The most that is counted for a process that was ended, since its processor time is unknown."""
+"""The maximum seconds counted for a killed process, whose processor time is unknown."""
 
 
 @dataclass
@@ -59,7 +59,7 @@ class TimedBatch:
                     yield number, None
 
 
-async def shared_out(
+async def distribute(
     batches: Sequence[Batch], items: Sequence[Json], wall_s: float
 ) -> AsyncGenerator[tuple[int, Json | LostItem], None]:
     """Distributes items evenly over processes; yields the index of each item and its reply."""

@@ -1,7 +1,7 @@
 """The names that a type or module has, for an exception that reports a missing name.
 
-The search itself imports nothing, so it is given these names. Those of the standard library are of
-the running interpreter, those of the program's own modules are read from its files.
+The search itself imports nothing, so these names are its input. Those of the standard library come
+from the running interpreter, those of the program's own modules from its files.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from agent.target.environment import installed_modules, modules_in
-from agent.target.parsing import visible_names
+from agent.target.parsing import toplevel_names
 
 _MODULES = frozenset("""
     bisect collections copy datetime functools heapq itertools json math operator os random re
@@ -30,7 +30,7 @@ _FROM = re.compile(r"cannot import name '\w+' from '([\w.]+)'")
 def importable(
     message: str, files: Mapping[str, str], package_folders: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """The modules, or the names in a module of the program, among which one was not found.
+    """The modules, or the names in a module of the program, if the message reports a missing one.
 
     Args:
         message: That of the exception.
@@ -41,12 +41,12 @@ def importable(
         return tuple(sorted(modules_in(files) | installed_modules(package_folders)))
     if found := _FROM.search(message):
         texts = [text for path, text in files.items() if found[1] in modules_in([path])]
-        return tuple(sorted(frozenset().union(*map(visible_names, texts))))
+        return tuple(sorted(frozenset().union(*map(toplevel_names, texts))))
     return ()
 
 
 def members(message: str) -> tuple[str, ...]:
-    """The public names of the built-in type or module in which one was not found."""
+    """The public names of the built-in type or module that lacks the name in the message."""
     owner: object = None
     if found := _MODULE.search(message):
         name = found[1] or found[2]

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 async def polluters(
     earlier: Sequence[int], fails: Callable[[Sequence[int]], Awaitable[bool]]
 ) -> list[int]:
-    """Reduces the tests `earlier` than a failing one by bisection, as long as it fails after them.
+    """Reduces `earlier`, the tests before a failing one, by bisection while it still fails.
 
     The later half is tried first.
     """

@@ -3,10 +3,10 @@
 Nothing here is a verdict. The candidate shares a process with its tests, so it could pass by
 cheating; the pre-check only selects what the judge then verifies.
 
-One jailed child runs chunks of candidates. Endless loops end by a limit of steps that is the same
-on every machine. Behind it, a timer inside the child, and the kernel for calls that no timer
-interrupts, limit the processor time, so that a busy machine changes nothing; the host's wall-clock
-limit is generous. If a child ends, its candidates are run one by one, and only the cause is lost.
+One jailed child runs chunks of candidates. A step limit, the same on every machine, ends endless
+loops. In addition, a timer in the child limits the processor time, and the kernel does so for calls
+that no timer interrupts, so a busy machine changes nothing; the wall-clock limit is generous.
+If a child ends, its candidates are run one by one, and only the candidate that ended it is lost.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from agent.search.precheck.baseline import (
     Baseline,
     limits,
 )
-from agent.search.precheck.batches import ProcessorTime, TimedBatch, shared_out
+from agent.search.precheck.batches import ProcessorTime, TimedBatch, distribute
 from agent.search.precheck.changes import change
 from agent.search.precheck.jobs import KILL_S, job
 from agent.search.precheck.rows import (
@@ -79,7 +79,7 @@ class Prechecker:
         self._baseline: Baseline | None = None
 
     async def join(self, batch: Batch) -> None:
-        """Adds another process once it runs, which may be late on a machine with few places."""
+        """Adds another process once it runs, which may take long if few jobs may run."""
         async for _, reply in batch.replies([EMPTY_ITEM], SLICE_S + KILL_S):
             if not isinstance(reply, LostItem):
                 self._batches.append(batch)
@@ -106,7 +106,7 @@ class Prechecker:
             pending, alone = [], []
             items = [self._item(baseline, texts, chunk, mode, limit_factor) for chunk in chunks]
             wall_s = WALL_FACTOR * (SLICE_S + _cpu_s(baseline, limit_factor)) + KILL_S
-            async for number, reply in shared_out(tuple(self._batches), items, wall_s):
+            async for number, reply in distribute(tuple(self._batches), items, wall_s):
                 chunk = chunks[number]
                 if isinstance(reply, LostItem):
                     if len(chunk) == 1:
@@ -142,7 +142,7 @@ class Prechecker:
                 for chunk in chunks
             ]
             alone: list[range] = []
-            async for number, reply in shared_out(
+            async for number, reply in distribute(
                 tuple(self._batches), items, WALL_FACTOR * PROBE_WALL_S
             ):
                 chunk = chunks[number]
@@ -171,7 +171,7 @@ class Prechecker:
             "mode": mode, "together": self._run_together,
             "limits": limits(
                 int(baseline.step_limit * limit_factor), _cpu_s(baseline, limit_factor),
-                baseline.look_at
+                baseline.watch_at
             ),
             "slice_s": SLICE_S,
             "base_output": baseline.output,

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, cast
 from agent.search.values import PrecheckResult
 from sandbox.types import Json, LostItem
 
-NO_SENSE = "the reply made no sense"
+MALFORMED_REPLY = "the reply made no sense"
 _ENDS = ("ok", "failed", "syntax", "timeout", "endless")
 _PASSED = {"1": True, "0": False, "-": None}
 
@@ -26,7 +26,7 @@ def candidate_rows(reply: Json) -> list[list[Json]] | None:
 def precheck_result(row: list[Json], count: int) -> PrecheckResult:
     """Parses the row of one candidate with `count` tests; `lost` if the row is inconsistent."""
     ended, passed, exception, message, line, types, near, behaviour = row
-    lost = PrecheckResult((None,) * count, "lost", message=NO_SENSE)
+    lost = PrecheckResult((None,) * count, "lost", message=MALFORMED_REPLY)
     if not isinstance(passed, str) or ended not in _ENDS:
         return lost
     marks = tuple(_PASSED.get(mark) for mark in passed) if passed else (None,) * count

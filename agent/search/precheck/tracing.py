@@ -11,7 +11,7 @@ from agent.search.precheck.batches import ProcessorTime, TimedBatch
 from agent.search.precheck.jobs import KILL_S, job
 from agent.search.precheck.members import importable, members
 from agent.search.precheck.polluters import polluters
-from agent.search.precheck.rows import NO_SENSE
+from agent.search.precheck.rows import MALFORMED_REPLY
 from agent.search.values import Snapshot, Trace, TracedTest
 from sandbox.sandbox import Sandbox
 from sandbox.types import Json, LostItem
@@ -45,7 +45,7 @@ async def trace(
     traced = await job(task, solution, tests, sandbox, "trace", cpu_s=CPU_S, wall_s=WALL_S)
     replies: list[Json | LostItem] = []
     slow = 0
-    # Brief: the search that waits for the trace keeps its own processes meanwhile.
+    # `brief`, because the search keeps its own processes while it waits for the trace.
     async with sandbox.batch(replace(traced, brief=True)) as untimed:
         batch = TimedBatch(untimed, cpu_time or ProcessorTime())
         for index in range(len(tests) or 1):
@@ -79,7 +79,7 @@ async def _polluted(
     batch: TimedBatch, tests: Sequence[TestCase], replies: Sequence[Json | LostItem],
     report: Report | None, known: bool,
 ) -> dict[int, Json | LostItem]:
-    """The traces of tests that fail only after others, including those, on one program."""
+    """The traces of tests that fail only after others, each traced together with those others."""
     failing = {one.test for one in report.failing} if report is not None else set[str]()
     of_files = [place for place, test in enumerate(tests) if isinstance(test, Script) and test.node]
     found: dict[int, Json | LostItem] = {}
@@ -146,7 +146,7 @@ def _traced(
         ]
     except (AttributeError, KeyError, TypeError, ValueError):
         # The program shares the process and may have written to its channel.
-        return TracedTest(passed=False, message=NO_SENSE)
+        return TracedTest(passed=False, message=MALFORMED_REPLY)
     moments += own_moments
     for name, kinds in own_types.items():
         types.setdefault(name, set()).update(kinds)

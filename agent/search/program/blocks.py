@@ -61,7 +61,7 @@ def simple_statements(scope: ast.AST) -> Iterator[ast.stmt]:
             yield node
 
 
-def opening(program: Program, function: Function) -> ast.stmt | None:
+def body_start(program: Program, function: Function) -> ast.stmt | None:
     """A function's first statement after the docstring, if lines can be inserted before it."""
     first = next((one for one in function.body if not is_docstring(one)), None)
     if first is None or first.lineno == function.lineno or not program.has_own_lines(first):
@@ -83,7 +83,7 @@ def in_loop(program: Program, node: ast.AST) -> bool:
     return False
 
 
-def ends_the_program(node: ast.AST) -> bool:
+def is_program_exit(node: ast.AST) -> bool:
     """Whether a statement is a deliberate exit: `sys.exit()`, `exit()`, `os._exit()`."""
     if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
         return False
@@ -92,11 +92,11 @@ def ends_the_program(node: ast.AST) -> bool:
     return name in ("exit", "_exit", "quit", "abort")
 
 
-def deliberate_ends(program: Program) -> tuple[tuple[int, int], ...]:
+def deliberate_exits(program: Program) -> tuple[tuple[int, int], ...]:
     """First and last lines of every `raise`, `assert` and exit, which are never edited."""
     return tuple(
         (node.lineno, node.end_lineno or node.lineno)
         for node in program.nodes
         if isinstance(node, ast.Raise | ast.Assert | ast.Expr)
-        and (not isinstance(node, ast.Expr) or ends_the_program(node))
+        and (not isinstance(node, ast.Expr) or is_program_exit(node))
     )

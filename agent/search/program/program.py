@@ -9,8 +9,8 @@ from functools import cached_property
 from importlib.resources import files
 
 from agent.core.trees import is_literal, parse_expression
-from agent.search.evidence import Vector, condition_values, picked
-from agent.search.program.scopes import BUILTINS, NEAR, Function, Scopes, nearest
+from agent.search.evidence import Vector, condition_values, sampled_snapshots
+from agent.search.program.scopes import BUILTINS, MAX_NEARBY, Function, Scopes, nearest
 from agent.search.values import Crash, Snapshot
 
 NUMBERS = frozenset({"int", "float", "bool", "complex"})
@@ -28,9 +28,9 @@ _NODE_TYPES: Mapping[type[ast.AST], frozenset[str]] = {
         ("str", (ast.JoinedStr,)),
     ) for node in nodes
 }
-TABLE = 100
+MAX_EDITED_ENTRIES = 100
 """Number of constants above which the entries of a display are not edited."""
-VAST = 1_000
+MAX_EDITED_DISPLAY = 1_000
 """Number of entries above which a whole display, with its keys, is not edited."""
 
 MAX_HELPERS = MAX_CLASSES = 8
@@ -51,7 +51,7 @@ class Program(Scopes):
         moments: Values of variables just before lines ran.
         words: Texts in the failing tests.
         beside: For the name of a field, the fields that classes of other files set next to it.
-        together: Whether the tests fail only together with others.
+        together: Whether tests fail only after other tests.
 
     Raises:
         SyntaxError: The text does not parse; also `ValueError` or `RecursionError`.
@@ -60,14 +60,14 @@ class Program(Scopes):
     def __init__(
         self, text: str, *, types: Mapping[str, frozenset[str]] | None = None,
         crash: Crash | None = None, moments: tuple[Snapshot, ...] = (), words: tuple[str, ...] = (),
-        beside: Mapping[str, tuple[str, ...]] | None = None, together: bool = False,
+        peer_fields: Mapping[str, tuple[str, ...]] | None = None, together: bool = False,
     ) -> None:
         super().__init__(text)
         self.types = types or {}
         self.crash = crash
         self.all_moments = moments
         self.words = words
-        self.beside = beside or {}
+        self.peer_fields = peer_fields or {}
         self.together = together
         self._condition_values: dict[tuple[str, int], Vector] = {}
         self._constants: dict[tuple[ast.AST, type], list[tuple[int, object]]] = {}
@@ -79,7 +79,7 @@ class Program(Scopes):
         lines: dict[int, list[Snapshot]] = {}
         for moment in self.all_moments:
             lines.setdefault(moment.line, []).append(moment)
-        return {line: picked(moments) for line, moments in lines.items()}
+        return {line: sampled_snapshots(moments) for line, moments in lines.items()}
 
     def moments(self, line: int) -> tuple[Snapshot, ...]:
         """Up to eight moments of failing and of passing tests just before a line ran."""
@@ -211,7 +211,7 @@ class Program(Scopes):
             if isinstance(node, ast.Match):
                 for case in node.cases:
                     found.update(ast.walk(case.pattern))
-            found.update(_data(node))
+            found.update(_table_nodes(node))
         return frozenset(found)
 
     def _is_placed(self, node: ast.expr) -> bool:
@@ -262,11 +262,11 @@ class Program(Scopes):
                 (self.start(one), one.value) for _, one in self.expressions(key[0])
                 if isinstance(one, ast.Constant) and type(one.value) is kind
             ]
-            if len(self._constants[key]) > NEAR:
+            if len(self._constants[key]) > MAX_NEARBY:
                 self._constants[key].sort(key=lambda one: one[0])
         found = self._constants[key]
-        if len(found) > NEAR:
-            return nearest(found, self.start(self.statement(node)), NEAR)
+        if len(found) > MAX_NEARBY:
+            return nearest(found, self.start(self.statement(node)), MAX_NEARBY)
         return tuple(dict.fromkeys(value for _, value in found))
 
     def is_condition(self, node: ast.expr) -> bool:
@@ -281,7 +281,7 @@ class Program(Scopes):
         )
 
 
-def _data(node: ast.AST) -> list[ast.AST]:
+def _table_nodes(node: ast.AST) -> list[ast.AST]:
     """The nodes of a large table that are not edited; empty for other nodes."""
     match node:
         case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Set(elts=parts):
@@ -290,9 +290,9 @@ def _data(node: ast.AST) -> list[ast.AST]:
             pass
         case _:
             return []
-    if len(parts) <= TABLE:
+    if len(parts) <= MAX_EDITED_ENTRIES:
         return []
-    if len(parts) <= VAST:
+    if len(parts) <= MAX_EDITED_DISPLAY:
         return [*parts] if all(isinstance(part, ast.Constant) for part in parts) else []
     if not all(_is_datum(part) for part in (*filter(None, keys), *parts)):
         return []

@@ -16,9 +16,9 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 BUILTINS = frozenset(dir(builtins))
 MAX_GLOBALS = 12
 """Most global variables that edits of one function use."""
-NEAR = 60
+MAX_NEARBY = 60
 """Most variables, or constants of a type, that edits at one place use."""
-ALWAYS_NEAR = 12
+MAX_FIRST_VARIABLES = 12
 """How many of these variables are the first of the function, such as its parameters."""
 
 
@@ -59,13 +59,13 @@ class Scopes(Source):
             names += self._globals_for(scope)
             self._variables[scope] = tuple(dict.fromkeys(names))
         names_here = self._variables[scope]
-        if len(names_here) > NEAR:
+        if len(names_here) > MAX_NEARBY:
             names_here = self._near(node, scope, names_here)
         own = [name for name in self._comprehension_names(node) if name not in names_here]
         return (*own, *names_here) if own else names_here
 
     def _near(self, node: ast.AST, scope: ast.AST, names: tuple[str, ...]) -> tuple[str, ...]:
-        """The first of very many variables, which are the parameters, and the nearest ones."""
+        """For very many variables: the first ones, such as parameters, and the nearest."""
         at = self.start(self.statement(node))
         if (scope, at) not in self._nearby:
             if scope not in self._named:
@@ -74,8 +74,8 @@ class Scopes(Source):
                     (self.start(one), one.id) for one in self._names_in.get(scope, ())
                     if one.id in known
                 )
-            near = nearest(self._named[scope], at, NEAR - ALWAYS_NEAR)
-            self._nearby[scope, at] = tuple(dict.fromkeys((*names[:ALWAYS_NEAR], *near)))
+            near = nearest(self._named[scope], at, MAX_NEARBY - MAX_FIRST_VARIABLES)
+            self._nearby[scope, at] = tuple(dict.fromkeys((*names[:MAX_FIRST_VARIABLES], *near)))
         return self._nearby[scope, at]
 
     def unused_names(self, node: ast.AST) -> tuple[str, ...]:

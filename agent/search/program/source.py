@@ -66,7 +66,7 @@ def rank(text: str) -> int:
     return Precedence.ATOM
 
 
-def needed(node: ast.expr, parent: ast.AST | None) -> int:
+def min_precedence(node: ast.expr, parent: ast.AST | None) -> int:
     """The least precedence with which an expression can replace a node without parentheses."""
     match parent:
         case ast.BinOp():
@@ -103,7 +103,7 @@ class Splice:
 
     `cost` is the operator's own estimate of how unlikely the edit is, compared with edits of other
     operators: about 0.4 for a near certain one, 2 for a usual one and 5 for a far-fetched one, on
-    the scale of `PER_SUSPICION`. `line` is the line whose suspicion counts for it.
+    the scale of `SUSPICION_WEIGHT`. `line` is the line whose suspicion counts for it.
     """
 
     start: int
@@ -237,7 +237,7 @@ class Source:
 
     def fit(self, node: ast.expr, text: str) -> str:
         """The text, in parentheses if its precedence is too low for the node's place."""
-        if rank(text) >= needed(node, self.parents.get(node)) or self._in_parentheses(node):
+        if rank(text) >= min_precedence(node, self.parents.get(node)) or self._in_parentheses(node):
             return text
         return f"({text})"
 

@@ -67,7 +67,7 @@ class CommandSuite:
         """The code that the command runs; empty without `numbers`."""
         if not numbers or self._base_run is None:
             return {}
-        # Without calls, as from other processes, each file is as suspicious as the others.
+        # If no calls were recorded, as in other processes, all files are equally suspicious.
         return {0: Coverage({file: self._base_run.functions.get(file) or {1: 1} for file in files})}
 
     async def trace(self, file: str, numbers: Sequence[int], text: str | None = None) -> Trace:
@@ -84,7 +84,7 @@ class CommandSuite:
     ) -> list[PrecheckResult | None]:
         """Runs the command with each text; `None` for texts that were not tried.
 
-        After the first that passes, at most `BEYOND` more are tried. The other arguments are those
+        After one passes, at most `FURTHER_CANDIDATES` more are tried. The other arguments are those
         of `CollectedSuite.precheck` and have no effect.
         """
         found: list[PrecheckResult | None] = []
@@ -93,7 +93,7 @@ class CommandSuite:
             some = texts[len(found) : len(found) + min(AT_ONCE, self._left)]
             self._left -= len(some)
             runs = await asyncio.gather(*(self._run({file: one}, []) for one in some))
-            found += [_screened(run) for run in runs]
+            found += [_precheck_result(run) for run in runs]
             if any(run.passed for run in runs):
                 self._left = min(self._left, FURTHER_CANDIDATES)
         self.work.spent_s += time.monotonic() - began
@@ -120,7 +120,7 @@ def _functions_at(text: str, line: int) -> list[str]:
     return [ast.unparse(max(around, key=lambda node: node.lineno))] if around else []
 
 
-def _screened(run: CommandRun) -> PrecheckResult:
+def _precheck_result(run: CommandRun) -> PrecheckResult:
     if run.passed:
         return PrecheckResult((True,), "ok")
     late = run.status == "timeout"

@@ -12,7 +12,7 @@ from pathlib import Path
 from agent.core.trees import nodes_or_empty
 from agent.search.project.suspects import Suspect, first_line
 from agent.target.errors import BadInput
-from agent.target.repository.git import GitFault, git
+from agent.target.repository.git import GitError, git
 
 UNCHANGED = 0.7
 """A factor of the suspicion of an unchanged function if another suspect changed."""
@@ -35,7 +35,7 @@ def changed_lines(
                           f"{since or 'HEAD'}^{{commit}}")
         prefix = _line_of(root, "rev-parse", "--show-prefix")
         listed = git(root, "ls-tree", "-r", "-z", "--full-tree", commit)
-    except GitFault as error:
+    except GitError as error:
         if since:
             raise BadInput(f"--since {since}: {error}") from error
         return {}
@@ -62,7 +62,7 @@ def _ignored(root: Path, new: Sequence[str]) -> set[str]:
     try:
         listed = git(root, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--",
                    *(f":(literal){path}" for path in new))
-    except GitFault:
+    except GitError:
         return set()  # an unreadable ignore file
     return {*listed.decode("utf-8", "surrogateescape").split("\0")}
 
@@ -86,9 +86,9 @@ def changed_first(
             first: suspicion * (1.0 if first in touched else UNCHANGED)
             for first, suspicion in one.functions.items()
         }
-        at_the_top = one.suspicion * (1.0 if 0 in touched else UNCHANGED)
+        module_suspicion = one.suspicion * (1.0 if 0 in touched else UNCHANGED)
         found.append(replace(
-            one, suspicion=max([at_the_top, *functions.values()]), functions=functions,
+            one, suspicion=max([module_suspicion, *functions.values()]), functions=functions,
         ))
     return sorted(found, key=lambda one: (-one.suspicion, one.file))
 
@@ -122,7 +122,7 @@ def _object_id(text: str, commit: str) -> str:
 def _blob(root: Path, object_id: str) -> str:
     try:
         return git(root, "cat-file", "blob", object_id).decode("utf-8", "surrogateescape")
-    except GitFault:
+    except GitError:
         return ""  # missing in a partial clone
 
 

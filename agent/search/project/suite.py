@@ -24,11 +24,11 @@ CHUNK = 60
 SLICE_S = 0.4
 """Processor time after which the jail returns the results that it has."""
 TEST_S = 10.0
-ENDLESS_S = 1.0
-"""The limit of a test that did not end before."""
 """The limit of processor seconds for one test of the base."""
+ENDLESS_S = 1.0
+"""The same for a test that did not end before."""
 WAITING_S = 0.2
-"""A test that takes so much longer than its processor time waits, and is not only delayed."""
+"""A test waits, and is not just delayed, if its wall time exceeds twice its CPU time by this."""
 LEAST_S, FACTOR, MAX_S = 0.1, 8.0, 3.0
 """The limit for a candidate's test is a multiple of the base's time, within bounds."""
 
@@ -80,7 +80,7 @@ class CollectedSuite:
 
     async def collect(self) -> None:
         """Sets the node ids of the tests, the imported files and the problems of the collection."""
-        answer = await self._asked({"ask": "collected"}, START_S)
+        answer = await self._ask({"ask": "collected"}, START_S)
         match answer:
             case {"tests": list(nodes), "loaded": list(loaded), "problems": list(problems)}:
                 self.nodes = tuple(map(str, nodes))
@@ -97,7 +97,7 @@ class CollectedSuite:
         pending = [*numbers]
         limit_s = self._limit_s(numbers)
         while pending and time.monotonic() < self.until:
-            rows = await self._asked(
+            rows = await self._ask(
                 {"ask": "baseline", "tests": [*pending], "limits": _limits(limit_s),
                  "wall_s": TEST_S * 12}, TEST_S * 13,
             )
@@ -116,7 +116,7 @@ class CollectedSuite:
         self, numbers: Sequence[int], files: Sequence[str], lines: bool
     ) -> dict[int, Coverage]:
         """The code of these files that each test runs."""
-        rows = await self._asked(
+        rows = await self._ask(
             {"ask": "coverage", "tests": [*numbers], "files": [*files], "lines": lines,
              "limits": _limits(self._limit_s(numbers)), "wall_s": TEST_S * 6}, TEST_S * 7,
         )
@@ -134,7 +134,7 @@ class CollectedSuite:
     async def trace(self, file: str, numbers: Sequence[int], text: str | None = None) -> Trace:
         """Traces these tests in one file, or in another text of it."""
         base = self.files[file]
-        rows = await self._asked(
+        rows = await self._ask(
             {"ask": "watch", "file": file, "base": base,
              "change": None if text is None else [*change(base, text)], "tests": [*numbers],
              "limits": _limits(self._limit_s(numbers)), "wall_s": TEST_S * 3}, TEST_S * 4,
@@ -166,7 +166,7 @@ class CollectedSuite:
         done = 0
         while done < len(texts) and time.monotonic() < self.until:
             chunk = texts[done : done + CHUNK]
-            answer = await self._asked(
+            answer = await self._ask(
                 {"ask": "screen", "file": file, "base": base,
                  "changes": [[*change(base, one)] for one in chunk], "order": [*order],
                  "failing": [*(order_dependent or order[:failing])],
@@ -189,7 +189,7 @@ class CollectedSuite:
     def _limit_s(self, numbers: Sequence[int]) -> float:
         return ENDLESS_S if {*numbers} & {*self.endless} else TEST_S
 
-    async def _asked(self, item: dict[str, Json], wall_s: float) -> Json | LostItem:
+    async def _ask(self, item: dict[str, Json], wall_s: float) -> Json | LostItem:
         answer: Json | LostItem = None
         left_s = max(0.0, self.until - time.monotonic())
         match item:

@@ -58,15 +58,15 @@ def suspects(
     found = []
     for file in sorted(editable):
         functions = {
-            first: _ochiai(first, [verdict.coverage.functions.get(file, {}) for verdict in failing],
+            first: _ochiai(first, [one.coverage.functions.get(file, {}) for one in failing],
                            [one.coverage.functions.get(file, {}) for one in passing])
             for first in {line for one in failing for line in one.coverage.functions.get(file, {})}
         }
         bound = {name for node in parse_or_empty(files[file]).body for name, _ in _bound(node)}
-        at_the_top = MODULE_LEVEL_FACTOR * max(
+        module_suspicion = MODULE_LEVEL_FACTOR * max(
             (_ochiai(name, failed, passed) for name in bound), default=0.0
         )
-        suspicion = max([at_the_top, *functions.values()])
+        suspicion = max([module_suspicion, *functions.values()])
         if suspicion:
             found.append(Suspect(file, suspicion, functions))
     return sorted(found, key=lambda one: (-one.suspicion, one.file))
@@ -76,7 +76,7 @@ def _ochiai(
     item: object, failing: Sequence[Collection[object]], passing: Sequence[Collection[object]]
 ) -> float:
     """The suspicion of an item, given the items of each test."""
-    failed = sum(item in verdict for verdict in failing)
+    failed = sum(item in one for one in failing)
     passed = sum(item in one for one in passing)
     return failed / math.sqrt(len(failing) * (failed + passed)) if failed else 0.0
 

@@ -83,11 +83,11 @@ class _Dependence:
 
 @lru_cache(maxsize=2)  # the program's text, and that of one candidate after the other
 def _functions(text: str) -> dict[str, tuple[str, Function]]:
-    """The source and the node of each function by its dotted name; empty if nothing parses."""
+    """The source and the node of each function by its dotted name; empty if it does not parse."""
     lines = text.splitlines()
     return {
         name: ("\n".join(lines[node.lineno - 1 : node.end_lineno]), node)
-        for name, node in _named(parse_or_empty(text), "")
+        for name, node in _named_functions(parse_or_empty(text), "")
     }
 
 
@@ -126,14 +126,14 @@ def _expected_output(test: str) -> tuple[str, ...]:
     )
 
 
-def _named(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
+def _named_functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ClassDef):
-            yield from _named(child, f"{prefix}{child.name}.")
+            yield from _named_functions(child, f"{prefix}{child.name}.")
         elif isinstance(child, Function):
             yield f"{prefix}{child.name}", child
         elif isinstance(child, ast.stmt):
-            yield from _named(child, prefix)
+            yield from _named_functions(child, prefix)
 
 
 def _dependence(function: Function) -> _Dependence:

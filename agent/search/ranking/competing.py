@@ -14,7 +14,7 @@ from agent.search.values import Candidate
 
 MOST = 3
 """Behaviours in one question to a person."""
-FAR = 1.2
+MAX_EXTRA_COST = 1.2
 """How much more a competing patch by another operator may cost than the chosen one."""
 LONGEST = 200
 """Characters of an answer that a person is asked to read; longer ones may be cut off."""
@@ -58,7 +58,7 @@ def clusters(candidates: Sequence[Candidate], chosen: str) -> tuple[Cluster, ...
 
 def _competing(one: Candidate, own: Candidate) -> bool:
     """Whether a candidate competes with the chosen one."""
-    is_far = one.operators != own.operators and one.cost - own.cost > FAR
+    is_far = one.operators != own.operators and one.cost - own.cost > MAX_EXTRA_COST
     if is_far or (one.types and not own.types):
         return False
     return not (one.answers and own.answers) or differs(
@@ -94,7 +94,7 @@ def raised_exceptions(text: str) -> frozenset[str]:
 
 
 def _equal(one: str, other: str) -> bool:
-    mine, its = answered_value(one), answered_value(other)
+    mine, its = answer_literal(one), answer_literal(other)
     if mine is None or its is None:
         return False
     return mine == its or (
@@ -102,7 +102,7 @@ def _equal(one: str, other: str) -> bool:
     )
 
 
-def answered_value(answer: str) -> tuple[object] | None:
+def answer_literal(answer: str) -> tuple[object] | None:
     """The value of an answer in a one-tuple; `None` for an answer that is no literal."""
     try:
         return (literal_value(answer),)
@@ -113,14 +113,14 @@ def answered_value(answer: str) -> tuple[object] | None:
 def distinguishing_call(calls: Sequence[str], behaviours: Sequence[Sequence[str]]) -> int | None:
     """The index of the call that best distinguishes behaviours, given by their answers to `calls`.
 
-    It separates the first behaviour from the second if any call does, then as many as possible,
-    then is short. `None` if a person could read no difference.
+    Prefers a call that separates the first two behaviours, then one that separates the most, then a
+    short one. `None` if a person could read no difference.
     """
     if not all(behaviours):
         return None
     keys = []
     for place, (call, *answers) in enumerate(zip(calls, *behaviours, strict=False)):
-        # Each answer as the first one that a test cannot tell from it: 1 is 1.0, and not True.
+        # Answers that a test cannot distinguish count as one: 1 and 1.0 do, 1 and True do not.
         firsts = [
             next(other for other in answers if other == one or (
                 _equal(other, one) and {one, other}.isdisjoint({"True", "False", "None"})
@@ -137,7 +137,7 @@ def is_readable(answer: str) -> bool:
         return False
     if answer.startswith("!"):
         return is_exception(answer[1:])
-    return answered_value(answer) is not None
+    return answer_literal(answer) is not None
 
 
 def is_exception(name: str) -> bool:

@@ -19,7 +19,7 @@ from agent.core.domain import (
 )
 from agent.core.trees import parse_expression
 from agent.search.confidence.model import likely_if_alone
-from agent.search.ranking.competing import MOST, answered_value, distinguishing_call, is_exception
+from agent.search.ranking.competing import MOST, answer_literal, distinguishing_call, is_exception
 
 MAX_ASKED = 3
 """Questions of one run."""
@@ -97,18 +97,18 @@ def choices(patches: CompetingPatches) -> tuple[tuple[tuple[str, ...], Answer], 
     return tuple((tuple(some), answer) for answer, some in labels.items())
 
 
-def in_words(patches: CompetingPatches) -> str:
+def describe_behaviours(patches: CompetingPatches) -> str:
     """Describes the behaviours: ``for `f(3, [])` A gives 0, B gives None``; without a call by their
     edits."""
     if not patches.call:
         return "; ".join(f"{one.label}: {one.note}" for one in patches.behaviours)
     labelled = choices(patches)
-    text = f"for `{patches.call}` {', '.join(choice_in_words(*one) for one in labelled)}"
+    text = f"for `{patches.call}` {', '.join(describe_choice(*one) for one in labelled)}"
     alike = " and not ".join(" and ".join(labels) for labels, _ in labelled if len(labels) > 1)
     return f"{text}; this call does not tell {alike} apart" if alike else text
 
 
-def choice_in_words(labels: Sequence[str], answer: Answer) -> str:
+def describe_choice(labels: Sequence[str], answer: Answer) -> str:
     """One of the choices: `A gives 0`, `B and C raise KeyError`."""
     verb = ("raise" if answer.raises else "give") + ("" if len(labels) > 1 else "s")
     return f"{' and '.join(labels)} {verb} {answer.raises or answer.literal}"
@@ -134,7 +134,7 @@ def answered_test(patches: CompetingPatches, answer: str) -> TestCase | None:
             name=f"{patches.call} raises {exception}", origin="user", call=patches.call,
             exception=exception,
         )
-    means_text = _means_text(patches)
+    means_text = _all_give_text(patches)
     try:
         tree = parse_expression(literal)
         value = ast.literal_eval(tree)
@@ -146,8 +146,8 @@ def answered_test(patches: CompetingPatches, answer: str) -> TestCase | None:
         expected = repr(literal) if means_text and literal else ""
     if not expected:
         raise BadAnswer(
-            f"{answer!r} is none of {', '.join(labelled)} and no value as Python writes it; "
-            "a value such as 0, None or 'text', `raises ValueError`, or `skip` would do."
+            f"{answer!r} is none of {', '.join(labelled)} and no Python literal. "
+            "Write a label, a value such as 0, None or 'text', `raises ValueError`, or `skip`."
         )
     if expected in SINGLE:
         # `==` would also accept 1 for True.
@@ -158,13 +158,13 @@ def answered_test(patches: CompetingPatches, answer: str) -> TestCase | None:
     )
 
 
-def doubt(patches: CompetingPatches, answer: str) -> str:
-    """Why an answer may not be meant: a label that may be a value, or a value that no patch gives;
-    empty if neither. Raises: BadAnswer."""
+def answer_warning(patches: CompetingPatches, answer: str) -> str:
+    """Warns of an answer that may be a mistake: a label that may be a value, or a value that no
+    patch gives; empty if it is neither. Raises: BadAnswer."""
     test = answered_test(patches, answer)
     text = answer.strip()
     label = next((one for one in patches.behaviours if one.label == text.upper()), None)
-    if label is not None and _means_text(patches) and answered_value(label.gives) != (text, ):
+    if label is not None and _all_give_text(patches) and answer_literal(label.gives) != (text, ):
         return (
             f"{text} counts as the label of a patch, which gives {label.gives}. To mean the "
             f"text, write {text!r}"
@@ -175,10 +175,10 @@ def doubt(patches: CompetingPatches, answer: str) -> str:
     return f"None of the patches gives {name}, which would be kept as a new test"
 
 
-def _means_text(patches: CompetingPatches) -> bool:
+def _all_give_text(patches: CompetingPatches) -> bool:
     """Whether all patches give texts, so that an answer without quotes may be one."""
     return all(
-        (known := answered_value(one.gives)) is not None and isinstance(known[0], str)
+        (known := answer_literal(one.gives)) is not None and isinstance(known[0], str)
         for one in patches.behaviours
     )
 
@@ -206,8 +206,8 @@ def _fits(given: dict[str, str], test: TestCase) -> bool:
             answer = given[call]
             if answer.startswith(("!", "~", "<")) or not answer:
                 return False
-            value = answered_value(answer)
-            return answer == expected or (value is not None and value == answered_value(expected))
+            value = answer_literal(answer)
+            return answer == expected or (value is not None and value == answer_literal(expected))
         case Raises(call=call, exception=exception):
             return given[call] == f"!{exception}"
         case Script(name=condition):

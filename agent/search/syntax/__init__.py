@@ -2,7 +2,7 @@
 
     windows      the part of a long text that contains the error
     search       best-first search for the cheapest edits that make this part compile
-    rules        wrapping, other languages and Python 2, words and brackets, quotes, indentation
+    rules        five modules: wrapping, foreign, words, quotes, indentation
     plausible    the cost of code that is unlikely to be intended
 """
 
@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 
-from agent.core.trees import is_legible
+from agent.core.trees import is_parsable
 from agent.search.syntax.fault import Fault, compiles, fault
 from agent.search.syntax.foreign import foreign
 from agent.search.syntax.indentation import indentation
-from agent.search.syntax.plausible import does_something, oddness
+from agent.search.syntax.plausible import has_code, implausibility
 from agent.search.syntax.quotes import quotes
 from agent.search.syntax.search import Repaired, Rule, cheapest
 from agent.search.syntax.windows import Window, windows
@@ -63,7 +63,7 @@ def _one_window(
             continue
         now = fault(text[: window.start] + ranked[0].text + text[window.end :])
         # Python may report a later unclosed bracket before the first error.
-        if now is None or not len(text) - window.end <= now.left < len(text) - window.start:
+        if now is None or not len(text) - window.end <= now.to_end < len(text) - window.start:
             return window, ranked, now, spent
     return None
 
@@ -71,16 +71,16 @@ def _one_window(
 def _ranked(found: list[Repaired], window: Window, names: frozenset[str]) -> list[Repaired]:
     """The repairs of a part, likeliest first."""
     ranked = [
-        Repaired(one.cost + oddness(one.text, names), one.text.removeprefix(window.head))
+        Repaired(one.cost + implausibility(one.text, names), one.text.removeprefix(window.head))
         for one in found
         if one.text.startswith(window.head)
-        and is_legible(one.text) and does_something(one.text)
+        and is_parsable(one.text) and has_code(one.text)
     ]
     return sorted(ranked, key=lambda one: one.cost)[:_MOST_VARIANTS]
 
 
 def _combined(variants: list[Repaired], window: Window, found: list[Repaired]) -> list[Repaired]:
-    """The best whole text with each new part, and every other one with the best new part."""
+    """Combines the best text with each repaired part, and every other text with the best part."""
     best, part = variants[0], found[0]
     head, rest = best.text[: window.start], best.text[window.end :]
     behind = len(best.text) - window.start

@@ -12,8 +12,8 @@ from agent.search.syntax.tokens import Token, tokens, unclosed
 
 LONG = 600
 """Number of characters above which a line is not rewritten as a whole."""
-_FAR = 1.4
-_BACK = 60
+_MAX_DISTANCE_COST = 1.4
+_CHARS_BACK = 60
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class SourceLine:
         """Whether the line is too long to be rewritten as a whole."""
         return len(self.text) > LONG
 
-    def becomes(self, cost: float, new: str) -> SyntaxEdit:
+    def replaced_with(self, cost: float, new: str) -> SyntaxEdit:
         """An edit that replaces the line."""
         return SyntaxEdit(cost + self.distance, self.start, self.end, new)
 
@@ -65,7 +65,7 @@ class Broken:
 
     @property
     def at(self) -> int:
-        return len(self.text) - self.fault.left
+        return len(self.text) - self.fault.to_end
 
     @cached_property
     def lines(self) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ class Broken:
         return tokens(self.text)
 
     @cached_property
-    def here(self) -> int:
+    def fault_token(self) -> int:
         """The index of the token at the fault, or of the first one after it."""
         place = bisect.bisect_right(self.tokens, self.at, key=lambda token: token.start)
         if place and self.tokens[place - 1].end > self.at:
@@ -116,7 +116,7 @@ class Broken:
         return self._filled[place] if place < len(self._filled) else None
 
     @cached_property
-    def suspects(self) -> tuple[SourceLine, ...]:
+    def suspect_lines(self) -> tuple[SourceLine, ...]:
         """The lines that may contain the error, the likeliest first."""
         rows: dict[int, float] = {self.index: 0.0}
         before = self.above(self.index)
@@ -127,7 +127,7 @@ class Broken:
             rows.setdefault(int(named.group(1)) - 1, 0.2)
         for opener in self.open_brackets[-3:]:
             rows.setdefault(self.row(opener.start), 0.2)
-        if self.fault.says("never closed"):
+        if self.fault.mentions("never closed"):
             after = self.index
             for step in range(4):
                 following = self.below(after)
@@ -135,7 +135,7 @@ class Broken:
                     break
                 rows.setdefault(following, 0.3 + 0.1 * step)
                 after = following
-        if self.fault.says("unterminated triple", "EOF"):
+        if self.fault.mentions("unterminated triple", "EOF"):
             last = self.above(len(self.lines))
             rows.setdefault(last if last is not None else 0, 0.4)
         if before is not None:
@@ -154,7 +154,7 @@ class Broken:
     @cached_property
     def open_brackets(self) -> list[Token]:
         """The brackets that are open at the fault."""
-        return [one for one in unclosed(self.tokens[: self.here]) if one.end <= self.at]
+        return [one for one in unclosed(self.tokens[: self.fault_token]) if one.end <= self.at]
 
     @cached_property
     def inside_strings(self) -> frozenset[int]:
@@ -165,7 +165,7 @@ class Broken:
                 rows.update(range(self.row(token.start) + 1, self.row(token.end - 1) + 1))
         return frozenset(rows)
 
-    def within(self, line: SourceLine) -> list[Token]:
+    def tokens_of(self, line: SourceLine) -> list[Token]:
         """The tokens of a line without its end; of a very long line, only those near the fault."""
         start, end = line.start, line.end
         if end - start > LONG:
@@ -185,7 +185,7 @@ class Broken:
         if line.index != self.index:
             return 0.3
         distance = place - self.at
-        return min(_FAR, distance / 30 if distance > 0 else -distance / _BACK)
+        return min(_MAX_DISTANCE_COST, distance / 30 if distance > 0 else -distance / _CHARS_BACK)
 
     def replaced(self, cost: float, first: int, last: int, new: tuple[str, ...]) -> SyntaxEdit:
         """An edit of the lines from `first` to before `last`."""

@@ -16,13 +16,13 @@ class Fault:
     line: int
     offset: int
     message: str
-    left: int
+    to_end: int
     """Characters from the error to the end of the text."""
     parsed: bool
     """Whether the text parses and only breaks a later rule, such as a `return` outside of a
     function."""
 
-    def says(self, *words: str) -> bool:
+    def mentions(self, *words: str) -> bool:
         return any(word in self.message for word in words)
 
 
@@ -40,8 +40,8 @@ def fault(text: str) -> Fault | None:
             compile(text, "<text>", "exec", dont_inherit=True)
         except SyntaxError as error:
             line, offset = error.lineno or 1, error.offset or 0
-            left = len(text) - position(text, line, offset)
-            return Fault(line, offset, error.msg or "", left, parsed)
+            to_end = len(text) - position(text, line, offset)
+            return Fault(line, offset, error.msg or "", to_end, parsed)
         except (ValueError, RecursionError, MemoryError, OverflowError) as error:
             return Fault(1, 0, str(error), len(text), parsed)
     return None

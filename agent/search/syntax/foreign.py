@@ -11,7 +11,7 @@ from importlib.resources import files
 from agent.search.syntax.broken import LONG, Broken, SyntaxEdit
 from agent.search.syntax.tokens import tokens
 
-_INDICATORS: dict[str, str] = {
+_OPERATORS: dict[str, str] = {
     "&&": "and", "||": "or", "===": "==", "!==": "!=", "=<": "<=", "=>": ">=", "=!": "!=",
 }
 _HEADS = r"if|elif|else|for|while|def|class|try|except|finally|with|async|match|case"
@@ -19,17 +19,17 @@ _FAMILIES: list[list[list[str]]] = [*tomllib.loads(
     files(__package__).joinpath("foreign.toml").read_text(encoding="utf-8")
 ).values()]
 """Pairs of a regular expression for a line and its replacement."""
-_ALONE = 3
-"""How many of the last families are not combined with others, since Python has their signs too."""
+_NOT_COMBINED = 3
+"""The number of last families that are not combined with others: Python uses their signs too."""
 
 
 def foreign(broken: Broken) -> list[SyntaxEdit]:
-    """Applies each family to the suspicious lines, to the whole text, and all at once."""
+    """Applies each family to the whole text and to suspicious lines, and most families at once."""
     text = broken.text
     found: list[SyntaxEdit] = []
     families: list[Callable[[str], str]] = [
         *(functools.partial(_rewritten, one) for one in _FAMILIES),
-        _negated, _worded, _unbraced, _unended, _uncommented, _lower_heads,
+        _fix_not, _fix_operators, _drop_braces, _drop_ends, _fix_comments, _lower_keywords,
     ]
     together = text
     fitting = []
@@ -38,15 +38,15 @@ def foreign(broken: Broken) -> list[SyntaxEdit]:
         if new != text:
             fitting.append(family)
             found.append(SyntaxEdit(0.32 + 0.002 * place, 0, len(text), new))
-        if family in families[-6:-1] or place < len(_FAMILIES) - _ALONE:
+        if family in families[-6:-1] or place < len(_FAMILIES) - _NOT_COMBINED:
             together = family(together)
     if together != text:
         found.append(SyntaxEdit(0.4, 0, len(text), together))
-    for line in (line for line in broken.suspects if not line.is_long):
+    for line in (line for line in broken.suspect_lines if not line.is_long):
         for family in fitting:
             new = family(line.text)
             if new != line.text and "\n" not in new:
-                found.append(line.becomes(0.36, new))
+                found.append(line.replaced_with(0.36, new))
     return found
 
 
@@ -61,23 +61,23 @@ def _rewritten(rewrites: list[list[str]], text: str) -> str:
     return "\n".join(map(rewritten, text.split("\n")))
 
 
-def _negated(text: str) -> str:
+def _fix_not(text: str) -> str:
     return _outside_strings(text, lambda code: re.sub(r"!\s*(?=[\w(\[])", "not ", code))
 
 
-def _worded(text: str) -> str:
-    def indicators(code: str) -> str:
-        for sign, word in _INDICATORS.items():
+def _fix_operators(text: str) -> str:
+    def translated(code: str) -> str:
+        for sign, word in _OPERATORS.items():
             code = code.replace(f" {sign} ", f" {word} ")
         code = re.sub(r"(?<!\s)\s*&&\s*", " and ", code)
         code = re.sub(r"(?<!\s)\s*\|\|\s*", " or ", code)
         code = code.replace("!==", "!=").replace("===", "==")
         return re.sub(r"(?<=\S) ([<>!=+*/%-]) = ", r" \1= ", code)
 
-    return _outside_strings(text, indicators)
+    return _outside_strings(text, translated)
 
 
-def _unbraced(text: str) -> str:
+def _drop_braces(text: str) -> str:
     """Replaces braces around blocks by colons, and keeps the indentation."""
     lines = []
     for line in text.split("\n"):
@@ -94,13 +94,13 @@ def _unbraced(text: str) -> str:
     return "\n".join(lines)
 
 
-def _unended(text: str) -> str:
+def _drop_ends(text: str) -> str:
     """Removes lines that only end a block."""
     ends = r"\s*(?:end|endif|endfor|endwhile|end if|fi|done|end;)\s*"
     return "\n".join(line for line in text.split("\n") if not re.fullmatch(ends, line))
 
 
-def _uncommented(text: str) -> str:
+def _fix_comments(text: str) -> str:
     """Replaces comments between `/*` and `*/` by Python comments."""
     def hashed(match: re.Match[str]) -> str:
         if "\n" not in match.group():
@@ -112,7 +112,7 @@ def _uncommented(text: str) -> str:
     return re.sub(r"/\*.*?\*/", hashed, text[:end], flags=re.DOTALL) + text[end:]
 
 
-def _lower_heads(text: str) -> str:
+def _lower_keywords(text: str) -> str:
     """Lowercases keywords."""
     words = (f"{_HEADS}|return|import|from|not|and|or|in|is|pass|break|continue|raise|yield|print"
              "|lambda|del|global")

@@ -6,20 +6,20 @@ import re
 
 from agent.search.syntax.broken import Broken, SyntaxEdit, moved, width
 
-_REACH = 12
+_MAX_LINES_BACK = 12
 _REGION = 45
-_OPENS = re.compile(r"\s*(?:if|elif|else|for|while|def|class|try|except|finally|with|async|match"
+_HEAD = re.compile(r"\s*(?:if|elif|else|for|while|def|class|try|except|finally|with|async|match"
                     r"|case)\b.*:\s*(?:#.*)?$")
-_FOLLOWS = re.compile(r"\s*(?:elif|else|except|finally)\b")
+_CLAUSE_HEAD = re.compile(r"\s*(?:elif|else|except|finally)\b")
 _STEP = 4
 
 
 def indentation(broken: Broken) -> list[SyntaxEdit]:
     """Indents or dedents runs of lines near the fault."""
-    about = broken.fault.says("indent", "outside", "loop", "expected 'except'", "async")
+    is_likely = broken.fault.mentions("indent", "outside", "loop", "expected 'except'", "async")
     found = _bodies(broken)
-    found += _regions(broken, 0.45 if about else 1.3)
-    found += _earlier(broken, 0.5 if about else 1.5)
+    found += _regions(broken, 0.45 if is_likely else 1.3)
+    found += _preceding_lines(broken, 0.5 if is_likely else 1.5)
     return found
 
 
@@ -28,7 +28,7 @@ def _step(broken: Broken) -> int:
     steps: dict[int, int] = {}
     for row, line in enumerate(broken.lines):
         below = broken.below(row)
-        if below is not None and _OPENS.match(line):
+        if below is not None and _HEAD.match(line):
             step = width(broken.lines[below]) - width(line)
             if step > 0:
                 steps[step] = steps.get(step, 0) + 1
@@ -42,7 +42,7 @@ def _levels(broken: Broken, row: int) -> dict[int, float]:
     before = broken.above(row)
     levels: dict[int, float] = {}
     if before is not None:
-        levels[width(lines[before]) + step * bool(_OPENS.match(lines[before]))] = 0.0
+        levels[width(lines[before]) + step * bool(_HEAD.match(lines[before]))] = 0.0
     open_levels, level, above = list[tuple[int, int]](), own + 400, before
     while above is not None and level > 0:
         if width(lines[above]) < level:
@@ -55,7 +55,7 @@ def _levels(broken: Broken, row: int) -> dict[int, float]:
         open_levels = [*reversed(outer), *(pair for pair in open_levels if pair[0] <= own)]
         levels.pop(outer[0][0], None)
     for place, (level, above) in enumerate(open_levels):
-        follows = _FOLLOWS.match(lines[row]) is not None
+        follows = _CLAUSE_HEAD.match(lines[row]) is not None
         partner = re.match(r"\s*(?:if|elif|for|while|try|except|else)\b", lines[above]) is not None
         levels.setdefault(level, 0.1 + 0.06 * place - (0.1 if follows and partner else 0.0))
         if follows and partner:
@@ -72,7 +72,7 @@ def _levels(broken: Broken, row: int) -> dict[int, float]:
 def _regions(broken: Broken, cost: float) -> list[SyntaxEdit]:
     """Moves the fault's line, its block, or more lines after it to another level."""
     found = []
-    for line in broken.suspects[: 4 if cost < 1 else 2]:
+    for line in broken.suspect_lines[: 4 if cost < 1 else 2]:
         if line.is_long:
             continue
         row = line.index
@@ -119,14 +119,14 @@ def _ends(broken: Broken, row: int, shift: int, *, every: bool) -> dict[int, flo
     return ends
 
 
-def _earlier(broken: Broken, cost: float) -> list[SyntaxEdit]:
+def _preceding_lines(broken: Broken, cost: float) -> list[SyntaxEdit]:
     """Moves a run of lines before the fault to the level of its line, or one step in or out."""
     found = []
     lines, row = broken.lines, broken.index
     own = width(lines[row])
     step = _step(broken)
     first = row
-    for distance in range(_REACH):
+    for distance in range(_MAX_LINES_BACK):
         above = broken.above(first)
         if above is None:
             break
@@ -145,11 +145,11 @@ def _bodies(broken: Broken) -> list[SyntaxEdit]:
     """Adds `pass` as the body of a block that has none."""
     lines = broken.lines
     found = []
-    rows = [broken.index, *[line.index for line in broken.suspects[1:3]]]
-    if broken.fault.says("EOF", "expected an indented block"):
+    rows = [broken.index, *[line.index for line in broken.suspect_lines[1:3]]]
+    if broken.fault.mentions("EOF", "expected an indented block"):
         rows += [row for row in [broken.above(len(lines))] if row is not None]
     for row in dict.fromkeys(rows):
-        if not _OPENS.match(lines[row]):
+        if not _HEAD.match(lines[row]):
             continue
         level = width(lines[row])
         last = row
@@ -161,7 +161,7 @@ def _bodies(broken: Broken) -> list[SyntaxEdit]:
             continue
         filler = " " * (level + _step(broken)) + "pass"
         unlikely = last == row and below is not None and width(lines[below]) == level and not (
-            _FOLLOWS.match(lines[below])
+            _CLAUSE_HEAD.match(lines[below])
             or re.match(r"\s*(?:def|class|@|async)\b", lines[below])
         )
         found.append(broken.replaced(0.9 if unlikely else 0.42, last + 1, last + 1, (filler,)))

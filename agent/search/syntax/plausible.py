@@ -14,15 +14,15 @@ from agent.core.trees import parse
 
 _KNOWN = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__"}
 _ENDS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
-_HELD = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Constant, ast.JoinedStr, ast.BinOp,
+_NEVER_CALLED = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Constant, ast.JoinedStr, ast.BinOp,
          ast.Compare, ast.BoolOp, ast.ListComp)
 """Expressions that are never called."""
-_ACTS = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)
+_WITH_EFFECT = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)
 IMPORTED, UNKNOWN = 0.2, 1.1
 """Cost of an unbound name of the original text, which may lack its import, and of a new one."""
 
 
-def oddness(text: str, names: frozenset[str]) -> float:
+def implausibility(text: str, names: frozenset[str]) -> float:
     """The cost of all implausible code in a text that compiles.
 
     Args:
@@ -33,12 +33,12 @@ def oddness(text: str, names: frozenset[str]) -> float:
         warnings.simplefilter("ignore")
         tree = parse(text)
         unbound = _unbound(symtable.symtable(text, "<text>", "exec"))
-    return sum(map(_odd, ast.walk(tree))) + sum(
+    return sum(map(_node_cost, ast.walk(tree))) + sum(
         IMPORTED if name in names else UNKNOWN for name in set(unbound) - _KNOWN
     )
 
 
-def does_something(text: str) -> bool:
+def has_code(text: str) -> bool:
     """Whether a text that compiles is more than comments, constants and names, such as prose that
     was commented out."""
     with warnings.catch_warnings():
@@ -66,15 +66,15 @@ def _unbound(table: symtable.SymbolTable) -> Iterator[str]:
         )
 
 
-def _odd(node: ast.AST) -> float:
+def _node_cost(node: ast.AST) -> float:
     match node:
         case ast.Expr(value=ast.Constant(value=str())):
             return 0.15
         case ast.Expr(value=value):
-            return 0.0 if isinstance(value, _ACTS) or ast.unparse(value) == "..." else 1.6
+            return 0.0 if isinstance(value, _WITH_EFFECT) or ast.unparse(value) == "..." else 1.6
         case ast.Call(func=func, args=args, keywords=[]):
-            odd = 2.5 * isinstance(func, _HELD) + 0.4 * isinstance(func, ast.Call)
-            return odd + 1.5 * (not _is_taken(func, len(args)))
+            odd = 2.5 * isinstance(func, _NEVER_CALLED) + 0.4 * isinstance(func, ast.Call)
+            return odd + 1.5 * (not _accepts_arguments(func, len(args)))
         case ast.BinOp(left=left, right=right):
             kinds = {type(side.value) for side in (left, right) if isinstance(side, ast.Constant)}
             signed = isinstance(right, ast.UnaryOp) and not isinstance(right.op, ast.Not)
@@ -91,7 +91,7 @@ def _odd(node: ast.AST) -> float:
     return 1.2 * any(isinstance(one, _ENDS) for one in body[:-1]) if isinstance(body, list) else 0.0
 
 
-def _is_taken(func: ast.expr, count: int) -> bool:
+def _accepts_arguments(func: ast.expr, count: int) -> bool:
     """Whether a built-in function accepts so many arguments; true if that is unknown."""
     signature = _signature(func.id) if isinstance(func, ast.Name) else None
     try:

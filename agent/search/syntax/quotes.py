@@ -24,8 +24,8 @@ _CODE = re.compile(r"\s*(?:(?:if|for|while|return|def|class|with|try|import|from
 def quotes(broken: Broken) -> list[SyntaxEdit]:
     """Adds, removes or replaces quotes, and repairs multi-line strings and f-strings."""
     found: list[SyntaxEdit] = []
-    for line in broken.suspects:
-        some = broken.within(line)
+    for line in broken.suspect_lines:
+        some = broken.tokens_of(line)
         for token in some:
             if token.kind == "open string":
                 is_triple = token.text.lstrip("rbfuRBFU").startswith(('"""', "'''"))
@@ -33,9 +33,9 @@ def quotes(broken: Broken) -> list[SyntaxEdit]:
                     _triple(broken, line, token) if is_triple
                     else _single(broken, line, token, some)
                 )
-        found += _placed(broken, line, some)
-        found += _formatted(line)
-    found += _opened_above(broken)
+        found += _token_quotes(broken, line, some)
+        found += _f_string_edits(line)
+    found += _docstring_quotes(broken)
     return found
 
 
@@ -68,7 +68,7 @@ def _single(broken: Broken, line: SourceLine, token: Token, some: list[Token]) -
     found.append(SyntaxEdit(1.1 + away, token.start, begin, ""))
     found += _opening(broken, line, token, quote, some)
     found += _requoted(broken, line, quote, some)
-    found += _joined(broken, line, token, quote)
+    found += _line_breaks(broken, line, token, quote)
     if inside.endswith(quote) or "\\" + quote in inside:
         at = begin + inside.rfind("\\" + quote)
         if at >= begin:
@@ -79,7 +79,7 @@ def _single(broken: Broken, line: SourceLine, token: Token, some: list[Token]) -
 def _opening(
     broken: Broken, line: SourceLine, token: Token, quote: str, some: list[Token]
 ) -> list[SyntaxEdit]:
-    """Adds the opening quote of a string of which only the closing quote is present."""
+    """Adds the missing opening quote of a string that has only its closing quote."""
     found = []
     end = token.start
     for piece in some:
@@ -122,7 +122,7 @@ def _requoted(broken: Broken, line: SourceLine, quote: str, some: list[Token]) -
     return found
 
 
-def _joined(broken: Broken, line: SourceLine, token: Token, quote: str) -> list[SyntaxEdit]:
+def _line_breaks(broken: Broken, line: SourceLine, token: Token, quote: str) -> list[SyntaxEdit]:
     """Replaces a line break in a string by `\\n` or a blank, or uses triple quotes."""
     found = []
     for row in range(line.index + 1, min(len(broken.lines), line.index + 12)):
@@ -144,7 +144,7 @@ def _joined(broken: Broken, line: SourceLine, token: Token, quote: str) -> list[
     return found
 
 
-def _placed(broken: Broken, line: SourceLine, some: list[Token]) -> list[SyntaxEdit]:
+def _token_quotes(broken: Broken, line: SourceLine, some: list[Token]) -> list[SyntaxEdit]:
     """Removes a quote, or adds one before or after any token."""
     found = []
     for token in some:
@@ -175,7 +175,7 @@ def _triple(broken: Broken, line: SourceLine, token: Token) -> list[SyntaxEdit]:
     marks = token.text[prefix : prefix + 3]
     found = []
     away = line.distance
-    swallowed = 0
+    code_lines = 0
     stripped = broken.lines[line.index].rstrip()
     tail = len(stripped) - len(stripped.rstrip(marks[0]))
     if stripped.endswith(marks[0]) and line.start + len(stripped) > token.start + prefix + 3:
@@ -188,8 +188,8 @@ def _triple(broken: Broken, line: SourceLine, token: Token) -> list[SyntaxEdit]:
         end = broken.starts[row] + len(text)
         following = broken.lines[row + 1] if row + 1 < len(broken.lines) else ""
         code = _CODE.match(following) is not None or not following.strip()
-        swallowed += row != line.index and _CODE.match(text) is not None
-        cost = 0.45 + 0.01 * (row - line.index) + (0.0 if code else 0.25) + 0.25 * swallowed
+        code_lines += row != line.index and _CODE.match(text) is not None
+        cost = 0.45 + 0.01 * (row - line.index) + (0.0 if code else 0.25) + 0.25 * code_lines
         if text.strip():
             found.append(SyntaxEdit(cost + away, end, end, marks))
         indent = " " * line.width
@@ -204,7 +204,7 @@ def _triple(broken: Broken, line: SourceLine, token: Token) -> list[SyntaxEdit]:
     return found
 
 
-def _opened_above(broken: Broken) -> list[SyntaxEdit]:
+def _docstring_quotes(broken: Broken) -> list[SyntaxEdit]:
     """Adds missing triple quotes at the beginning of a docstring."""
     row = broken.index
     found = []
@@ -218,15 +218,15 @@ def _opened_above(broken: Broken) -> list[SyntaxEdit]:
     return found
 
 
-def _formatted(line: SourceLine) -> list[SyntaxEdit]:
+def _f_string_edits(line: SourceLine) -> list[SyntaxEdit]:
     """Repairs the expressions in an f-string, and adds or removes one brace."""
     head = None if line.is_long else _F_STRING.search(line.text)
     if head is None:
         return []
-    found = [line.becomes(0.62, line.text.replace("{}", "{{}}"))]
+    found = [line.replaced_with(0.62, line.text.replace("{}", "{{}}"))]
     for cost, old, new in _NESTED:
         text = _IN_BRACES.sub(functools.partial(_replaced, old, new), line.text)
-        found.append(line.becomes(cost, text))
+        found.append(line.replaced_with(cost, text))
     begin = line.start + head.end()
     inside = line.text[head.end() :]
     opened = inside.count("{") - inside.count("}")

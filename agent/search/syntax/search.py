@@ -18,11 +18,11 @@ from agent.search.syntax.fault import Fault, fault
 
 Rule = Callable[[Broken], list[SyntaxEdit]]
 
-BEYOND = 0.8
+MAX_EXTRA_COST = 0.8
 """The largest cost of a result above that of the first one."""
-FOUND = 60
+MAX_RESULTS = 60
 """Most results."""
-_CHEAPEST, _HIGHEST = 0.4, 3.7
+_MIN_EDIT_COST, _MAX_EDIT_COST = 0.4, 3.7
 """The assumed least cost of a state's edits before they are generated, and the highest allowed."""
 _COUNTED = 0.25
 """The share of an edit's cost that counts after the fault has moved to a later line."""
@@ -61,19 +61,19 @@ def cheapest(
     heap: list[tuple[float, int, int]] = []
     faults = Counter[tuple[int, str]]()
 
-    def enter(text: str, cost: float, base: float, at: Fault) -> None:
-        faults[at.left, at.message] += 1
-        if faults[at.left, at.message] <= _SAME_FAULT and len(states) < _STATES:
+    def add_state(text: str, cost: float, base: float, at: Fault) -> None:
+        faults[at.to_end, at.message] += 1
+        if faults[at.to_end, at.message] <= _SAME_FAULT and len(states) < _STATES:
             states.append(_State(text, cost, base, at))
-            heapq.heappush(heap, (base + _CHEAPEST, len(states) - 1, 0))
+            heapq.heappush(heap, (base + _MIN_EDIT_COST, len(states) - 1, 0))
 
-    enter(source, 0.0, 0.0, first)
+    add_state(source, 0.0, 0.0, first)
     seen = {source}
     found: list[Repaired] = []
-    tries, enough = 0, float("inf")
-    while heap and tries < most and work > 0 and len(found) < FOUND:
+    tries, cost_limit = 0, float("inf")
+    while heap and tries < most and work > 0 and len(found) < MAX_RESULTS:
         priority, number, place = heapq.heappop(heap)
-        if priority > enough:
+        if priority > cost_limit:
             break
         state = states[number]
         if number not in proposals:
@@ -88,7 +88,7 @@ def cheapest(
         proposal = proposals[number][place]
         if place + 1 < len(proposals[number]):
             following = proposals[number][place + 1].cost
-            if following <= _HIGHEST:
+            if following <= _MAX_EDIT_COST:
                 heapq.heappush(heap, (state.base + following, number, place + 1))
         text = proposal.applied(state.text)
         if text in seen:
@@ -100,11 +100,11 @@ def cheapest(
         cost = state.cost + proposal.cost
         if now is None:
             found.append(Repaired(cost, text))
-            enough = min(enough, priority + BEYOND)
+            cost_limit = min(cost_limit, priority + MAX_EXTRA_COST)
         else:
             base = _base(state, proposal, now)
             if base is not None:
-                enter(text, cost, base, now)
+                add_state(text, cost, base, now)
     return sorted(found, key=lambda one: one.cost), tries
 
 
@@ -116,10 +116,10 @@ def _base(state: _State, proposal: SyntaxEdit, now: Fault) -> float | None:
         return state.base + 0.3 * proposal.cost
     if before.parsed and not now.parsed:
         return None
-    if now.left < before.left and now.left < edited:
-        resolved = before.line != now.line and state.text[-before.left :].lstrip()[:1] != ""
-        share = _COUNTED if resolved and before.left - now.left > 20 else 0.6
+    if now.to_end < before.to_end and now.to_end < edited:
+        resolved = before.line != now.line and state.text[-before.to_end :].lstrip()[:1] != ""
+        share = _COUNTED if resolved and before.to_end - now.to_end > 20 else 0.6
         return state.base + share * proposal.cost
-    if proposal.cost < 1.0 and (now.left, now.message) != (before.left, before.message):
+    if proposal.cost < 1.0 and (now.to_end, now.message) != (before.to_end, before.message):
         return state.base + proposal.cost + 0.2
     return None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from agent.search.syntax.fault import Fault
 
 _SMALL = 60
-_BEGINS = re.compile(r"(?:async\s+def|def|class|import|from)\s|@|if __name__\b")
+_TOP_LEVEL_START = re.compile(r"(?:async\s+def|def|class|import|from)\s|@|if __name__\b")
 _METHOD = re.compile(r"(\s+)(?:(?:async\s+)?def\s|@)")
 _HEAD = "class Window:\n"
 
@@ -35,19 +35,19 @@ def windows(text: str, at: Fault) -> list[Window]:
     if len(lines) <= _SMALL:
         return [whole]
     row = min(max(0, at.line - 1), len(lines) - 1)
-    marks = _marks(lines, lambda line: _BEGINS.match(line) is not None)
-    first, last = _around(marks, row, len(lines))
+    marks = _part_starts(lines, lambda line: _TOP_LEVEL_START.match(line) is not None)
+    first, last = _part_bounds(marks, row, len(lines))
     found = []
     if last - first > _SMALL and lines[first].startswith("class "):
         found += _methods(lines, first, last, row)
     found.append(_window(lines, first, last))
-    before, _ = _around(marks, max(0, first - 1), len(lines))
-    _, behind = _around(marks, min(last, len(lines) - 1), len(lines))
+    before, _ = _part_bounds(marks, max(0, first - 1), len(lines))
+    _, behind = _part_bounds(marks, min(last, len(lines) - 1), len(lines))
     found += [_window(lines, before, last), _window(lines, before, behind), whole]
     return [one for place, one in enumerate(found) if one not in found[:place]]
 
 
-def _marks(lines: list[str], begins: Callable[[str], bool]) -> list[int]:
+def _part_starts(lines: list[str], begins: Callable[[str], bool]) -> list[int]:
     """The lines at which parts begin; a decorator belongs to the definition after it."""
     found = [0]
     for row, line in enumerate(lines):
@@ -56,7 +56,7 @@ def _marks(lines: list[str], begins: Callable[[str], bool]) -> list[int]:
     return found
 
 
-def _around(marks: list[int], row: int, count: int) -> tuple[int, int]:
+def _part_bounds(marks: list[int], row: int, count: int) -> tuple[int, int]:
     first = max(mark for mark in marks if mark <= row)
     return first, min((mark for mark in marks if mark > row), default=count)
 
@@ -68,12 +68,12 @@ def _methods(lines: list[str], first: int, last: int, row: int) -> list[Window]:
     if match is None:
         return []
     level = match.group(1)
-    marks = _marks(body, lambda line: line.startswith(level) and bool(_METHOD.match(line))
+    marks = _part_starts(body, lambda line: line.startswith(level) and bool(_METHOD.match(line))
                    and not line[len(level)].isspace())
-    start, end = _around(marks, row - first, len(body))
+    start, end = _part_bounds(marks, row - first, len(body))
     if start == 0:
         return []
-    before, _ = _around(marks, start - 1, len(body))
+    before, _ = _part_bounds(marks, start - 1, len(body))
     return [
         _window(lines, first + begin, first + end, _HEAD)
         for begin in (start, before) if begin > 0

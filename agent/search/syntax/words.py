@@ -1,4 +1,4 @@
-"""Edits of one word, sign or bracket near the fault: misspelt, missing, superfluous or wrong."""
+"""Edits of one token near the fault that is misspelt, missing, superfluous or wrong."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _STATEMENTS = ("return", "while", "import", "from", "def", "for", "elif", "else"
                "print", "del", "global", "assert", "async", "nonlocal")
 _INNER = ("in", "not", "and", "or", "is", "lambda", "else", "if", "for", "None", "True", "False",
           "import", "as", "await", "from", "yield")
-_OPENING = ("if", "elif", "else", "for", "while", "def", "class", "try", "except", "finally",
+_BLOCK_KEYWORDS = ("if", "elif", "else", "for", "while", "def", "class", "try", "except", "finally",
             "with", "async", "match", "case")
 _BUILTINS = frozenset(name for name in dir(builtins) if name.islower())
-_NEVER = "$?`!\\;~@"
-_ANOTHER: dict[str, tuple[str, ...]] = {
+_UNLIKELY_SIGNS = "$?`!\\;~@"
+_CORRECTIONS: dict[str, tuple[str, ...]] = {
     "=": ("==", ":", "-", ":="), "==": ("=",), ",": (":", ".", "=", ""), ".": (",", ":", ""),
     ";": (":", ","), ":": ("=", ",", ":=", "", ";"), ":=": ("=", "=="), "<-": ("=",),
     "->": (":", "."), "=>": (":", ">=", "="), "<>": ("!=",), "null": ("None",), "nil": ("None",),
@@ -42,17 +42,17 @@ _JOINED = ("==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "//", "**", ":=", "//
 def words(broken: Broken) -> list[SyntaxEdit]:
     """Every edit of one word, sign or bracket near the fault."""
     found = [*_awaited(broken), *_keywords_as_names(broken)]
-    for line in broken.suspects:
-        some = broken.within(line)
+    for line in broken.suspect_lines:
+        some = broken.tokens_of(line)
         opened, closed = _balance(some)
         found += _colon(broken, line, some)
         found += _misspelt(broken, line, some)
-        found += _exchanged(broken, line, some)
+        found += _replaced(broken, line, some)
         found += _missing(broken, line, some)
         found += _lines(broken, line, some)
-        found += _closed(broken, line, some, opened)
-        found += _opened(broken, line, some, closed)
-        found += _bracket(broken, line, some, [*opened, *closed])
+        found += _add_closing_bracket(broken, line, some, opened)
+        found += _add_opening_bracket(broken, line, some, closed)
+        found += _change_bracket(broken, line, some, [*opened, *closed])
     return found
 
 
@@ -61,7 +61,7 @@ def _colon(broken: Broken, line: SourceLine, some: list[Token]) -> list[SyntaxEd
     code = [token for token in some if token.kind != "comment"]
     if not code or code[-1].text == ":":
         return []
-    opens = code[0].text in _OPENING
+    opens = code[0].text in _BLOCK_KEYWORDS
     cost = (0.25 if opens else 1.7) + line.distance
     found = [SyntaxEdit(cost, code[-1].end, code[-1].end, ":")]
     if not code[-1].ends_operand:
@@ -75,7 +75,7 @@ def _colon(broken: Broken, line: SourceLine, some: list[Token]) -> list[SyntaxEd
 
 
 @functools.cache
-def _close(word: str) -> tuple[str, ...]:
+def _similar_keywords(word: str) -> tuple[str, ...]:
     """Keywords that are similar to a word."""
     every, lowered = dict.fromkeys((*_STATEMENTS, *_INNER)), word.lower()
     alike = difflib.get_close_matches(lowered, map(str.lower, every), 4, 0.7)
@@ -94,7 +94,7 @@ def _misspelt(broken: Broken, line: SourceLine, some: list[Token]) -> list[Synta
             continue
         first = before in (":", ";", "}")
         away = 0.4 * broken.away(token.start, line) + line.distance + 1.0 * token.is_keyword
-        for other in _close(token.text):
+        for other in _similar_keywords(token.text):
             if first or other in _INNER:
                 cost = 0.4 if first and other in _STATEMENTS else 0.6
                 found.append(SyntaxEdit(cost + away, token.start, token.end, other))
@@ -106,16 +106,16 @@ def _misspelt(broken: Broken, line: SourceLine, some: list[Token]) -> list[Synta
     return found
 
 
-def _exchanged(broken: Broken, line: SourceLine, some: list[Token]) -> list[SyntaxEdit]:
+def _replaced(broken: Broken, line: SourceLine, some: list[Token]) -> list[SyntaxEdit]:
     """Replaces or removes a token, or joins two signs."""
     found = []
     for place, token in enumerate(some):
         away = broken.away(token.start, line) + line.distance
         before = some[place - 1] if place else None
         following = some[place + 1] if place + 1 < len(some) else None
-        for rank, other in enumerate(_ANOTHER.get(token.text, ())):
-            asks = other == "==" and some[0].text in ("if", "elif", "while", "assert", "return")
-            cost = 0.35 if asks else 0.9 + 0.15 * rank
+        for rank, other in enumerate(_CORRECTIONS.get(token.text, ())):
+            is_test = other == "==" and some[0].text in ("if", "elif", "while", "assert", "return")
+            cost = 0.35 if is_test else 0.9 + 0.15 * rank
             found.append(SyntaxEdit(cost + away, token.start, token.end, other))
         if token.text in OPENERS + CLOSERS:
             continue
@@ -123,7 +123,7 @@ def _exchanged(broken: Broken, line: SourceLine, some: list[Token]) -> list[Synt
         last = following is None or following.kind == "comment"
         if doubled:
             cost = 0.45
-        elif token.text in _NEVER or (token.kind == "sign" and not token.text.isascii()):
+        elif token.text in _UNLIKELY_SIGNS or (token.kind == "sign" and not token.text.isascii()):
             cost = 0.55
         elif token.text in (",", ".", ";") and (last or place == 0):
             cost = 0.6
@@ -136,12 +136,12 @@ def _exchanged(broken: Broken, line: SourceLine, some: list[Token]) -> list[Synt
         found.append(SyntaxEdit(cost + away, start, end, ""))
         if following is None:
             continue
-        apart = following.start > token.end
-        if apart and token.text + following.text in _JOINED:
+        is_spaced = following.start > token.end
+        if is_spaced and token.text + following.text in _JOINED:
             found.append(SyntaxEdit(0.3 + away, token.end, following.start, ""))
         if token.text == "=" and following.text in ("<", ">", "!"):
             found.append(SyntaxEdit(0.35 + away, token.start, following.end, following.text + "="))
-        if token.kind == "number" and following.kind == "name" and not apart:
+        if token.kind == "number" and following.kind == "name" and not is_spaced:
             found.append(SyntaxEdit(0.6 + away, token.end, token.end, " * "))
     return found
 
@@ -183,7 +183,7 @@ def _lines(broken: Broken, line: SourceLine, some: list[Token]) -> list[SyntaxEd
     """Splits, joins, removes or comments out lines."""
     found = []
     indent = line.text[: line.width]
-    opens = bool(some) and some[0].text in _OPENING
+    opens = bool(some) and some[0].text in _BLOCK_KEYWORDS
     for before, token in itertools.pairwise(some):
         starts = token.text in (*_STATEMENTS, "@") or (
             token.kind == "name" and not token.is_keyword)
@@ -198,30 +198,30 @@ def _lines(broken: Broken, line: SourceLine, some: list[Token]) -> list[SyntaxEd
     if below is not None and some:
         text = broken.lines[below].lstrip()
         last = [token for token in some if token.kind != "comment"][-1:]
-        goes_on = (
+        is_continued = (
             text.split()[0] in ("and", "or", "if", "else", "in", "is", "not", "for")
             or text[0] in ".+-*/%<>="
             or any(not one.ends_operand and one.text not in (":", ",") for one in last)
         )
-        cost = (0.5 if goes_on else 1.6) + line.distance
+        cost = (0.5 if is_continued else 1.6) + line.distance
         end = line.start + len(line.text.rstrip())
         start = broken.starts[below] + len(broken.lines[below]) - len(text)
         found.append(SyntaxEdit(cost, end, start, "" if text.startswith(".") else " "))
-        if goes_on:
+        if is_continued:
             found.append(SyntaxEdit(cost - 0.05, end, line.end, " \\"))
     if line.text != line.text.rstrip() and line.text.rstrip().endswith("\\"):
-        found.append(line.becomes(0.4, line.text.rstrip()))
+        found.append(line.replaced_with(0.4, line.text.rstrip()))
     prose = len(some) > 1 and not opens and all(
         token.kind == "name" and not token.is_keyword for token in some)
     found.append(broken.replaced((1.1 if prose else 2.6) + line.distance, line.index,
                                  line.index + 1, ()))
-    found.append(line.becomes(3.0, f"{indent}# {line.text.strip()}"))
+    found.append(line.replaced_with(3.0, f"{indent}# {line.text.strip()}"))
     return found
 
 
 def _awaited(broken: Broken) -> list[SyntaxEdit]:
     """Makes the function around an `await` asynchronous, or removes the `await`."""
-    if not broken.fault.says("async", "await"):
+    if not broken.fault.mentions("async", "await"):
         return []
     start = broken.starts[broken.index]
     found = [
@@ -236,7 +236,7 @@ def _awaited(broken: Broken) -> list[SyntaxEdit]:
 def _keywords_as_names(broken: Broken) -> list[SyntaxEdit]:
     """Appends an underscore to a keyword that is used as a name, everywhere."""
     near = {
-        token.text for line in broken.suspects for token in broken.within(line)
+        token.text for line in broken.suspect_lines for token in broken.tokens_of(line)
         if token.is_keyword and token.text not in ("None", "True", "False", "not", "else")
     }
     texts = (
@@ -252,7 +252,7 @@ def _keywords_as_names(broken: Broken) -> list[SyntaxEdit]:
 def _balance(some: list[Token]) -> tuple[list[Token], list[Token]]:
     """The opening and the closing brackets of a line that have no partner in it."""
     stack: list[Token] = []
-    loose: list[Token] = []
+    unmatched: list[Token] = []
     for token in some:
         if token.kind == "sign" and token.text in OPENERS:
             stack.append(token)
@@ -260,16 +260,16 @@ def _balance(some: list[Token]) -> tuple[list[Token], list[Token]]:
             while any(one.text == PARTNER[token.text] for one in stack) and (
                 stack[-1].text != PARTNER[token.text]
             ):
-                loose.append(token)
+                unmatched.append(token)
                 stack.pop()
             if stack and stack[-1].text == PARTNER[token.text]:
                 stack.pop()
             else:
-                loose.append(token)
-    return (unclosed(tuple(some)) if loose else stack), loose
+                unmatched.append(token)
+    return (unclosed(tuple(some)) if unmatched else stack), unmatched
 
 
-def _closed(
+def _add_closing_bracket(
     broken: Broken, line: SourceLine, some: list[Token], opened: list[Token]
 ) -> list[SyntaxEdit]:
     """Adds a closing bracket at the end of the line, before its colon, or after an operand."""
@@ -299,7 +299,7 @@ def _closed(
     return found
 
 
-def _opened(
+def _add_opening_bracket(
     broken: Broken, line: SourceLine, some: list[Token], closed: list[Token]
 ) -> list[SyntaxEdit]:
     """Adds an opening bracket before an operand, preferably as a call, or between two known names
@@ -336,8 +336,8 @@ def _opened(
     return found
 
 
-def _bracket(
-    broken: Broken, line: SourceLine, some: list[Token], loose: list[Token]
+def _change_bracket(
+    broken: Broken, line: SourceLine, some: list[Token], unmatched: list[Token]
 ) -> list[SyntaxEdit]:
     """Removes a bracket, or replaces it by one of another kind, preferably its partner's."""
     found = []
@@ -354,12 +354,12 @@ def _bracket(
         if token.kind != "sign" or token.text not in OPENERS + CLOSERS:
             continue
         away = 0.3 * broken.away(token.start, line) + line.distance
-        is_loose = token in loose
-        found.append(SyntaxEdit((0.55 if is_loose else 2.0) + away, token.start, token.end, ""))
+        is_unmatched = token in unmatched
+        found.append(SyntaxEdit((0.55 if is_unmatched else 2.0) + away, token.start, token.end, ""))
         partner = pairs.get(token.start)
         for other in OPENERS if token.text in OPENERS else CLOSERS:
             if other != token.text:
                 fits = partner is not None and PARTNER[other] == partner.text
-                cost = 0.4 if fits else 1.2 if is_loose else 2.0
+                cost = 0.4 if fits else 1.2 if is_unmatched else 2.0
                 found.append(SyntaxEdit(cost + away, token.start, token.end, other))
     return found

@@ -1,4 +1,4 @@
-"""Removes what a program was wrapped in where it was copied from: fences, prompts, line numbers."""
+"""Removes what surrounds a program that was copied: Markdown fences, prompts, line numbers."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _START = re.compile(r"(?:async\s+def|def|class|import|from|@|if|for|while|try|wi
 
 
 def wrapping(broken: Broken) -> list[SyntaxEdit]:
-    """Whole texts without their wrapping."""
+    """Whole texts, each without one kind of wrapping."""
     text = broken.text
     options = [
         (0.3, _plain_characters(text, inside=False)),
         (0.34, _plain_characters(text, inside=True)),
-        (0.1, _unfenced(text)),
-        (0.1, _unprompted(text)),
-        (0.1, _unnumbered(text)),
-        (0.15, _without_marks(text)),
+        (0.1, _without_fences(text)),
+        (0.1, _without_prompts(text)),
+        (0.1, _without_line_numbers(text)),
+        (0.15, _without_diff_marks(text)),
         (0.2, _one_side(text, ours=True)),
         (0.25, _one_side(text, ours=False)),
         (0.2, html.unescape(text) if re.search(r"&(?:lt|gt|amp|quot|#\d+);", text) else None),
         (0.1, _unescaped(text)),
         (0.25, text.replace('\\"', '"').replace("\\'", "'") if "\\" in text else None),
         (0.2, textwrap.dedent(text)),
-        (0.3, _first_line_out(text)),
+        (0.3, _with_dedented_rest(text)),
         (0.3, text.expandtabs(4) if "\t" in text else None),
         (0.4, text.expandtabs(8) if "\t" in text else None),
         *((0.45 + 0.02 * place, new) for place, new in enumerate(_without_prose(broken))),
@@ -78,7 +78,7 @@ def _plain(letter: str) -> str:
     return unicodedata.normalize("NFKC", letter)
 
 
-def _unfenced(text: str) -> str | None:
+def _without_fences(text: str) -> str | None:
     """The text between fences, or after the only fence."""
     lines = text.split("\n")
     fences = [row for row, line in enumerate(lines) if line.strip().startswith(("```", "~~~"))]
@@ -97,7 +97,7 @@ def _unfenced(text: str) -> str | None:
     return textwrap.dedent("\n".join(parts)) + "\n"
 
 
-def _unprompted(text: str) -> str | None:
+def _without_prompts(text: str) -> str | None:
     """The input at an interactive prompt, without the output."""
     prompt = re.compile(r"^\s*(?:>>>|\.\.\.:|\.\.\.|In \[\d+\]:) ?(.*)$")
     lines = text.split("\n")
@@ -109,7 +109,7 @@ def _unprompted(text: str) -> str | None:
     return "\n".join(match.group(1) for match in matches if match is not None) + "\n"
 
 
-def _unnumbered(text: str) -> str | None:
+def _without_line_numbers(text: str) -> str | None:
     """The text without line numbers."""
     lines = text.rstrip("\n").split("\n")
     matches = [re.match(r"\s*(\d+)(\s*[:.|)\]])?", line) for line in lines]
@@ -123,7 +123,7 @@ def _unnumbered(text: str) -> str | None:
     return textwrap.dedent("\n".join(rests)) + "\n"
 
 
-def _without_marks(text: str) -> str | None:
+def _without_diff_marks(text: str) -> str | None:
     """The new side of a diff, or the quoted text of an e-mail."""
     lines = text.rstrip("\n").split("\n")
     filled = [line for line in lines if line.strip()]
@@ -169,7 +169,7 @@ def _unescaped(text: str) -> str | None:
     return re.sub(r"\\([ntr\"'\\])", lambda match: plain[match.group(1)], bare)
 
 
-def _first_line_out(text: str) -> str | None:
+def _with_dedented_rest(text: str) -> str | None:
     """Dedents all lines but the first by their common indentation."""
     first, _, rest = text.partition("\n")
     return f"{first}\n{textwrap.dedent(rest)}" if rest[:1].isspace() else None

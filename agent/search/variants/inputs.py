@@ -35,7 +35,7 @@ Call = tuple[ast.expr, tuple[ast.expr, ...]]
 
 
 def probes(
-    names: Iterable[str], tests: Sequence[str], most: int = PROBES, *, counting: bool = False
+    names: Iterable[str], tests: Sequence[str], most: int = PROBES, *, stateful: bool = False
 ) -> tuple[str, ...]:
     """Generates calls that no test makes, the shortest first.
 
@@ -45,10 +45,10 @@ def probes(
         names: The functions and classes of the program that may be called.
         tests: The code of the tests.
         most: The maximum number of calls.
-        counting: Also varies sequences of calls on one object, and if calls are missing, adds some
+        stateful: Also varies sequences of calls on one object, and if calls are missing, adds some
             with numbers further and further from those of the tests.
     """
-    seeds = seeds_of(frozenset(names), tests, counting)
+    seeds = seeds_of(frozenset(names), tests, stateful)
     if not seeds:
         return ()
     pools = _pools(seeds)
@@ -64,19 +64,19 @@ def probes(
 
     add(_small_calls(seeds, pools), most * SMALL)
     add(_random_calls(seeds, pools, most * 8), most)
-    if counting:
+    if stateful:
         add(_distant_calls(seeds, pools, most), most)
     return tuple(sorted(found, key=lambda one: (len(one), one)))
 
 
-def seeds_of(names: frozenset[str], tests: Sequence[str], counting: bool) -> list[Call]:
-    """The distinct calls of the tests whose arguments are all literals; with `counting` also the
+def seeds_of(names: frozenset[str], tests: Sequence[str], stateful: bool) -> list[Call]:
+    """The distinct calls of the tests whose arguments are all literals; with `stateful` also the
     sequences of calls."""
     found: dict[str, Call] = {}
     used: dict[str, Call] = {}
     for test in tests:
         tree = parse_or_empty(test)
-        if counting:
+        if stateful:
             for one in sequences(tree, names):
                 used.setdefault(ast.unparse(one.call), (one.call, one.literals))
         inner: set[ast.AST] = set()
@@ -370,7 +370,7 @@ def _items(value: dict[Any, Any], pool: Pool, rng: random.Random) -> dict[Any, A
 
 
 def sequences(tree: ast.Module, names: frozenset[str]) -> Iterator[TestedCall]:
-    """The calls on objects that lead to each `assert` of an equation with a literal, as one call.
+    """Yields, for each `assert` that compares with a literal, the calls before it as one call.
 
     Ends at the first statement of another kind, or with an argument that is not a literal. If an
     object is created again under its name, a new sequence begins.

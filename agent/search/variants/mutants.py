@@ -23,7 +23,7 @@ from agent.search.program.blocks import is_docstring
 from agent.search.wording import edit_in_words
 
 MOST = 40
-"""Most mutants of one repair; of more, this many are sampled evenly."""
+"""The maximum number of mutants of one repair; if there are more, they are sampled evenly."""
 
 RELATIONAL: dict[str, tuple[str, ...]] = {
     "<": ("<=", ">="), "<=": ("<", ">"), ">": (">=", "<="), ">=": (">", "<"),

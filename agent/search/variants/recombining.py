@@ -25,7 +25,7 @@ def recombined_calls(text: str, names: Iterable[str], tests: Sequence[str]) -> t
 
     Deterministic.
     """
-    seeds = seeds_of(frozenset(names), tests, counting=True)
+    seeds = seeds_of(frozenset(names), tests, stateful=True)
     known = {ast.unparse(call) for call, _ in seeds}
     constants = _numbers(text)
     kinds: list[Iterator[str]] = []
@@ -39,7 +39,7 @@ def recombined_calls(text: str, names: Iterable[str], tests: Sequence[str]) -> t
             with_values(call, literals, place, _others(value, pools[place], constants))
             for place, value in enumerate(values)
         ]
-        kinds += [_swapped(call, literals, values), _steps(call)]
+        kinds += [_swapped(call, literals, values), _changed_sequences(call)]
     found: dict[str, None] = {}
     while kinds and len(found) < MOST:
         for kind in list(kinds):
@@ -62,7 +62,7 @@ def _swapped(call: ast.expr, literals: Sequence[ast.expr], values: Sequence[Any]
                 )
 
 
-def _steps(call: ast.expr) -> Iterator[str]:
+def _changed_sequences(call: ast.expr) -> Iterator[str]:
     """Sequences of calls on an object with one step dropped or repeated."""
     match call:
         case ast.Call(func=ast.Lambda(
@@ -122,7 +122,7 @@ def observing_calls(text: str, names: Iterable[str], tests: Sequence[str]) -> tu
     attributes and methods without arguments of their objects."""
     functions, members = _defined(text)
     found: dict[str, None] = {}
-    for call, literals in seeds_of(frozenset(names), tests, counting=False):
+    for call, literals in seeds_of(frozenset(names), tests, stateful=False):
         match call:
             case ast.Call(func=ast.Name(id=name)) if name in functions:
                 if observing := _with_arguments(call, name, literals):

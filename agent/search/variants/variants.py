@@ -13,16 +13,16 @@ from dataclasses import dataclass
 
 from agent.core.common_ends import common_ends
 from agent.search.edits import EDITS, Operator
-from agent.search.edits.calls import given_arguments, replaced_call
+from agent.search.edits.calls import positional_arguments, replaced_call
 from agent.search.edits.constants import NEUTRAL
 from agent.search.program import Program, Splice, spliced
 from agent.search.variants.mutants import differences
 
 MOST = 400
-"""Most variants of one repair; of more, the likeliest."""
+"""The maximum number of variants of one repair; the likeliest are kept."""
 
 ANY = 9.0
-NEAR: dict[str, float] = {
+MAX_COSTS: dict[str, float] = {
     "comparison": ANY, "sides of a comparison": 3.0, "arithmetic": ANY, "operands": 3.8,
     "augmented assignment": ANY, "and, or": 2.5, "negation": ANY,
     "number": 3.3, "string": 4.0, "variable": ANY, "function": ANY, "method": ANY,
@@ -58,7 +58,7 @@ def _range(program: Program, node: ast.Call) -> Iterator[Splice]:
     if not (isinstance(node.func, ast.Name) and node.func.id == "range"):
         return
     others: list[list[str]] = []
-    match given_arguments(program, node):
+    match positional_arguments(program, node):
         case [stop]:
             others = [["1", stop], ["1", f"{stop} + 1"], ["2", stop], ["2", f"{stop} + 1"]]
         case [start, stop]:
@@ -68,8 +68,8 @@ def _range(program: Program, node: ast.Call) -> Iterator[Splice]:
         yield replaced_call(program, node, bounds, [], 3.0)
 
 
-_ROWS: tuple[tuple[Operator, float], ...] = (
-    *((row, NEAR[row.name]) for row in EDITS if row.name in NEAR),
+_VARIANT_OPERATORS: tuple[tuple[Operator, float], ...] = (
+    *((row, MAX_COSTS[row.name]) for row in EDITS if row.name in MAX_COSTS),
     (Operator("extreme", (ast.Subscript,), _extreme), ANY),
     (Operator("divisor", (ast.BinOp,), _divisor), ANY),
     (Operator("range", (ast.Call,), _range), ANY),
@@ -111,7 +111,7 @@ def _splices(program: Program, other: str) -> Iterator[Splice]:
             continue
         read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
         is_value = read and not isinstance(node, ast.Slice | ast.Starred)
-        for row, most in _ROWS:
+        for row, most in _VARIANT_OPERATORS:
             if isinstance(node, row.kinds) and (is_value or row.kinds != (ast.expr,)):
                 yield from (
                     one for one in row.propose(program, node)

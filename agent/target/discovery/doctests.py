@@ -23,10 +23,10 @@ from agent.target.parsing import (
     dotted,
     is_import,
     is_plain_call,
+    name_usage,
     parsed,
     shortened,
     statements_of,
-    touched_names,
     unique,
 )
 
@@ -204,11 +204,11 @@ def _value_check(source: str, want: str) -> str:
 
 def _needed(earlier: Sequence[doctest.Example], example: doctest.Example) -> list[str]:
     """Sources of the earlier examples; imports and definitions only if they are used."""
-    reads = set(touched_names(*parsed(example.source).body).reads)
+    reads = set(name_usage(*parsed(example.source).body).reads)
     sources: list[str] = []
     for one in reversed(earlier):
         body = parsed(one.source).body
-        names = touched_names(*body)
+        names = name_usage(*body)
         passive = all(is_import(node) or isinstance(node, Definition) for node in body)
         if not passive or names.binds & reads or "*" in names.binds:
             source = one.source.rstrip("\n")

@@ -15,12 +15,12 @@ from agent.target.parsing import (
     FunctionNode,
     arguments_of,
     called_name,
-    own_walk,
+    name_usage,
     parsed,
     root_name,
     statements_of,
     toplevel,
-    touched_names,
+    walk_scope,
 )
 
 MUTATING_METHODS = frozenset({
@@ -56,7 +56,7 @@ def may_keep_state(program: str) -> bool:
     definitions = [node for node in toplevel(body) if isinstance(node, FunctionNode)]
     classes = any(isinstance(node, ast.ClassDef) for node in toplevel(body))
     assigned = (node for node in toplevel(body) if isinstance(node, ast.Assign | ast.AnnAssign))
-    values = touched_names(*assigned).binds
+    values = name_usage(*assigned).binds
     mentioned = {
         one.id for node in definitions for one in ast.walk(node) if isinstance(one, ast.Name)
     }
@@ -82,8 +82,8 @@ def prints(program: str) -> bool:
 
 def changed_by(node: ast.stmt) -> frozenset[str]:
     """Names that the statement binds or whose value it may change."""
-    changed = set(touched_names(node).binds)
-    for inner in own_walk(node):
+    changed = set(name_usage(node).binds)
+    for inner in walk_scope(node):
         if isinstance(inner, (ast.Attribute, ast.Subscript)):
             if not isinstance(inner.ctx, ast.Load):
                 changed.add(root_name(inner))
@@ -134,7 +134,7 @@ def _is_mutable_display(node: ast.expr) -> bool:
 
 def _outer_names(node: FunctionNode) -> frozenset[str]:
     """Names that the function reads but does not bind, and `cls`."""
-    names = touched_names(*node.body)
+    names = name_usage(*node.body)
     return (names.reads - names.binds - {one.arg for one in arguments_of(node)}) | {"cls"}
 
 

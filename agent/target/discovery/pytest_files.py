@@ -2,7 +2,7 @@
 
 These are functions `test*`, methods `test*` of classes `Test*` without a constructor, and
 subclasses of `unittest.TestCase`. Tests that are known only when the file runs (inherited, made by
-assignment or a decorator, defined under a condition) are represented by one test `REST`.
+assignment or a decorator, defined under a condition) are represented by one test `OTHER_TESTS`.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from agent.target.parsing import (
     is_future_import,
     is_import,
     lines_of,
+    name_usage,
     parsed,
     root_name,
     toplevel,
-    touched_names,
-    visible_names,
+    toplevel_names,
 )
 
 _CASES = ("TestCase", "IsolatedAsyncioTestCase", "AsyncTestCase")
@@ -47,7 +47,7 @@ _CONFIGURING = (
 
 
 @dataclass(frozen=True)
-class Collected:
+class FoundTest:
     """One test function of a file: its pytest node without the file name, and its code."""
 
     node: str
@@ -91,7 +91,7 @@ def makes_tests(body: Sequence[ast.stmt]) -> bool:
         and any(isinstance(one, Definition) for inner in node.body for one in ast.walk(inner))
     }
     return any(
-        isinstance(node, ast.Assign) and any(map(is_test_name, touched_names(*node.targets).binds))
+        isinstance(node, ast.Assign) and any(map(is_test_name, name_usage(*node.targets).binds))
         and any(
             isinstance(one, ast.Lambda) or called_name(one) in makers
             for one in (node.value, *getattr(node.value, "elts", ()))
@@ -103,7 +103,7 @@ def makes_tests(body: Sequence[ast.stmt]) -> bool:
 def _may_hold_tests(body: Sequence[ast.stmt]) -> bool:
     """Whether running a file without visible test functions may create some."""
     classes = [node for node in toplevel(body) if isinstance(node, ast.ClassDef)]
-    bound = touched_names(*body).binds - {node.name for node in classes}
+    bound = name_usage(*body).binds - {node.name for node in classes}
     return any(node.bases or node.decorator_list for node in classes) or any(
         name in ("*", "pytest_generate_tests") or is_test_name(name) for name in bound
     )
@@ -146,7 +146,7 @@ def is_test_name(name: str) -> bool:
     return name.startswith(("test", "Test"))
 
 
-def needs_plugin(entry: Collected) -> bool:
+def needs_plugin(entry: FoundTest) -> bool:
     """Whether it is a coroutine that pytest cannot run without a plugin."""
     if not isinstance(entry.function, ast.AsyncFunctionDef):
         return False
@@ -154,18 +154,18 @@ def needs_plugin(entry: Collected) -> bool:
     return not any(base.endswith("IsolatedAsyncioTestCase") for base in bases)
 
 
-def collected(body: Sequence[ast.stmt]) -> tuple[Collected, ...]:
+def collected(body: Sequence[ast.stmt]) -> tuple[FoundTest, ...]:
     """The test functions of a file in order; of two with the same name only the last."""
     definitions = [node for node in toplevel(body) if isinstance(node, Definition)]
     last = {node.name: node for node in definitions}
     classes = {n: node for n, node in last.items() if isinstance(node, ast.ClassDef)}
     rebound = _rebound(body)
-    found: list[Collected] = []
+    found: list[FoundTest] = []
     for name, node in last.items():
         if isinstance(node, ast.ClassDef):
             found += _in_class(node, classes, node.name, rebound)
         elif name.startswith("test") and not is_fixture(node):
-            found.append(Collected(name, node, sure=_is_unchanged(node, rebound)))
+            found.append(FoundTest(name, node, sure=_is_unchanged(node, rebound)))
     return tuple(sorted(found, key=lambda entry: entry.function.lineno))
 
 
@@ -176,7 +176,7 @@ def _rebound(body: Sequence[ast.stmt]) -> frozenset[str]:
         for node in body for one in ast.walk(node)
     ):
         return frozenset(node.name for node in toplevel(body) if isinstance(node, Definition))
-    return touched_names(*(
+    return name_usage(*(
         node for node in body if not isinstance(node, Definition) and not is_import(node)
     )).binds
 
@@ -222,7 +222,7 @@ def _lineage(node: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> list[ast.C
 
 def _in_class(
     node: ast.ClassDef, classes: dict[str, ast.ClassDef], path: str, rebound: Collection[str]
-) -> Iterator[Collected]:
+) -> Iterator[FoundTest]:
     lineage = _lineage(node, classes)
     members: dict[str, ast.stmt] = {}
     for one in reversed(lineage):
@@ -255,7 +255,7 @@ def _in_class(
             isinstance(member, FunctionNode)
             and name.startswith("test") and not is_fixture(member)
         ):
-            yield Collected(f"{path}::{name}", member, node, sure and _is_unchanged(member, inside))
+            yield FoundTest(f"{path}::{name}", member, node, sure and _is_unchanged(member, inside))
 
 
 _LOADING = ("importlib", "__import__", "runpy", "exec(", "subprocess", "sys.modules")
@@ -269,7 +269,7 @@ def borrowed(text: str, program: str, entry: str) -> tuple[str, str]:
         The text, and the added import; empty if none was needed.
     """
     body = parsed(text).body
-    needed = _unbound(body) & visible_names(program)
+    needed = _unbound(body) & toplevel_names(program)
     if not needed or _imports(body, text, PurePosixPath(entry).stem):
         return text, ""
     line = import_line(entry, _names_to_import(needed, program))
@@ -283,7 +283,7 @@ def import_line(entry: str, names: str) -> str:
 
 def _unbound(body: Sequence[ast.stmt]) -> frozenset[str]:
     """Names that a file reads but that neither it nor Python defines."""
-    names = touched_names(*body)
+    names = name_usage(*body)
     return frozenset() if "*" in names.binds else names.reads - names.binds - BUILTIN_NAMES
 
 
@@ -300,7 +300,7 @@ def _names_to_import(needed: frozenset[str], program: str) -> str:
 
     `*` must not import names that shadow a builtin, or tests, which pytest would run in the file.
     """
-    names = visible_names(program)
+    names = toplevel_names(program)
     public = {name for name in names if not name.startswith("_")}
     unsafe = {
         name for name in public

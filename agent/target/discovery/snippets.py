@@ -38,24 +38,24 @@ from agent.target.parsing import (
     is_import,
     is_main_guard,
     is_plain_call,
-    own_walk,
+    name_usage,
     parsed,
     shortened,
     source_of,
     statement_source,
     toplevel,
-    touched_names,
+    toplevel_names,
     unique,
-    visible_names,
+    walk_scope,
     where,
 )
 
-LONGEST_CARRY = 40
+MAX_CARRIED_CHECKS = 40
 """A snippet with more interdependent checks than this stays one test."""
-MAX_CHECKS, MAX_CARRIED = 1_000, 20_000
-"""So does one with more checks than this, or more setup statements in all its tests."""
+MAX_CHECKS, MAX_SETUP_STATEMENTS = 1_000, 20_000
+"""Limits of a snippet's checks, and of the setup statements of all its tests together."""
 
-Located = tuple[int | None, TestCase]
+LocatedTest = tuple[int | None, TestCase]
 """A test, and the line of its check in the snippet, if it comes from one."""
 _READING_BUILTINS = frozenset({
     "len", "str", "repr", "type", "isinstance", "issubclass", "abs", "round", "int", "float",
@@ -74,7 +74,7 @@ def tests_from_snippet(code: str, program: str = "") -> tuple[TestCase, ...]:
 
 def located_tests(
     code: str, program: str = "", outer: frozenset[str] = frozenset()
-) -> tuple[Located, ...]:
+) -> tuple[LocatedTest, ...]:
     """The tests of a snippet, each with the line of its check.
 
     `outer` are names of values from outside the snippet that its checks may change.
@@ -97,7 +97,7 @@ class _Snippet:
     ) -> None:
         self.code = code
         self.body = [node for node in _unguarded(body) if not is_docstring(node)]
-        self.program_names = visible_names(program)
+        self.program_names = toplevel_names(program)
         self.stateful = keeps_state(program) or _results_change(self.body)
         self.helpers = checking_helpers(body)
         self.mutable = _mutable_names(self.body) | outer
@@ -109,9 +109,9 @@ class _Snippet:
         self.definitions = {
             node.name: node for node in toplevel(self.body) if isinstance(node, Definition)
         }
-        self.names = [touched_names(node) for node in self.body]
+        self.names = [name_usage(node) for node in self.body]
 
-    def tests(self) -> list[Located]:
+    def tests(self) -> list[LocatedTest]:
         checks_at = [index for index, node in enumerate(self.body) if self.is_check(node)]
         if not checks_at:
             line = self.body[0].lineno if self.body else 1
@@ -135,7 +135,7 @@ class _Snippet:
 
     def changes_state(self, node: ast.stmt) -> bool:
         """Whether running this check can influence a later one."""
-        if touched_names(node).binds and not isinstance(node, (ast.For, ast.With)):
+        if name_usage(node).binds and not isinstance(node, (ast.For, ast.With)):
             return True
         if any(
             isinstance(part, ast.Attribute | ast.Subscript) and not isinstance(part.ctx, ast.Load)
@@ -151,13 +151,13 @@ class _Snippet:
     def reads_through(self, node: ast.AST) -> frozenset[str]:
         """Names read by the node, or by functions of the snippet that it mentions."""
         found: set[str] = set()
-        waiting = set(touched_names(node).reads)
+        waiting = set(name_usage(node).reads)
         while waiting:
             name = waiting.pop()
             if name not in found:
                 found.add(name)
                 if name in self.definitions:
-                    waiting |= touched_names(self.definitions[name]).reads
+                    waiting |= name_usage(self.definitions[name]).reads
         return frozenset(found)
 
     def test_at(
@@ -179,11 +179,11 @@ class _Snippet:
 
     def setups(self, checks_at: list[int], carried: set[int]) -> dict[int, list[int]]:
         """Each check with the positions of its setup statements; empty if there are too many."""
-        if len(carried) > LONGEST_CARRY or len(checks_at) > MAX_CHECKS:
+        if len(carried) > MAX_CARRIED_CHECKS or len(checks_at) > MAX_CHECKS:
             return {}
         always, binding = self.earlier({*checks_at} - carried)
         setups: dict[int, list[int]] = {}
-        left = MAX_CARRIED
+        left = MAX_SETUP_STATEMENTS
         for index in checks_at:
             setups[index] = self.setup_for(index, always, binding)
             left -= len(setups[index])
@@ -199,7 +199,7 @@ class _Snippet:
             if position in dropped or _is_print(node):
                 continue
             binds = self.names[position].binds
-            if is_future_import(node) or not _is_inert(node) or "*" in binds:
+            if is_future_import(node) or not _only_binds_names(node) or "*" in binds:
                 always.append(position)
             for name in binds:
                 binding.setdefault(name, []).append(position)
@@ -322,7 +322,7 @@ def reads_output(code: str, program_names: frozenset[str] = frozenset()) -> bool
 
     A name `output` that the test or the program defines is not meant.
     """
-    names = touched_names(*parsed(code).body)
+    names = name_usage(*parsed(code).body)
     return "output" in names.reads and "output" not in names.binds | program_names
 
 
@@ -349,11 +349,11 @@ def _mutable_names(body: Sequence[ast.stmt]) -> frozenset[str]:
             for inner in ast.walk(node.value)
         )
         if not constant:
-            found |= touched_names(node).binds
+            found |= name_usage(node).binds
     return frozenset(found)
 
 
-def _is_inert(node: ast.stmt) -> bool:
+def _only_binds_names(node: ast.stmt) -> bool:
     """Whether running the statement only binds names."""
     if isinstance(node, Definition) or is_import(node) or isinstance(node, ast.Pass):
         return True
@@ -361,14 +361,14 @@ def _is_inert(node: ast.stmt) -> bool:
         return False
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     return all(isinstance(target, ast.Name) for target in targets) and not any(
-        isinstance(inner, (ast.Call, ast.Await, ast.NamedExpr)) for inner in own_walk(node)
+        isinstance(inner, (ast.Call, ast.Await, ast.NamedExpr)) for inner in walk_scope(node)
     )
 
 
 def _is_print(node: ast.stmt) -> bool:
     """Whether the statement is a `print` without other calls."""
     return isinstance(node, ast.Expr) and called_name(node.value) == "print" and not any(
-        isinstance(inner, ast.Call) for inner in own_walk(node.value) if inner is not node.value
+        isinstance(inner, ast.Call) for inner in walk_scope(node.value) if inner is not node.value
     )
 
 

@@ -48,8 +48,8 @@ _LED = re.compile(
     r"[\s`'\"*_]*$",
     re.IGNORECASE,
 )
-"""What may precede a call with a stated result. "A mistake is f(2) == 5" and "where f(2) == 5" are
-no examples although they contain no word of `_DOUBT`."""
+"""Words that may precede a call with a stated result. They rule out "a mistake is f(2) == 5" and
+"where f(2) == 5", which contain no word of `_DOUBT`."""
 _NEGATED = re.compile(r"\b(?:not|never|no longer)\b", re.IGNORECASE)
 _CALL = r"[\s`'\"*]*[A-Za-z_]\w*\("
 _CONTINUES = re.compile(

@@ -24,7 +24,7 @@ from agent.core.domain import (
 )
 from agent.core.trees import expression
 from agent.target.environment import (
-    absent_package,
+    explain_missing_package,
     is_of_python_2,
     modules_in,
     modules_of,
@@ -37,7 +37,7 @@ from agent.target.parsing import (
     dotted,
     lines_of,
     parsed,
-    visible_names,
+    toplevel_names,
     where,
 )
 from sandbox import DENIAL_MEANINGS
@@ -58,7 +58,7 @@ _UNDEFINED = (
     re.compile(r"module '(?P<module>[\w.]+)' has no attribute '(?P<name>\w+)'"),
 )
 _NO_MODULE = re.compile(r"No module named '([\w.]+)'")
-_NOTHING = re.compile(r"(?:''|b''|got 0\))$")
+_EMPTY_INPUT = re.compile(r"(?:''|b''|got 0\))$")
 _CAPTURED = "reading from stdin while output is captured"
 _ARGUMENT = re.compile(r"\bargv\s*\[")
 _PARSES = re.compile(r"\bparse(_known)?_args\s*\(")
@@ -69,9 +69,9 @@ _NETWORK = frozenset({
 })
 _FILES = frozenset({"FileNotFoundError", "PermissionError", "NotADirectoryError"})
 _REFUSED = frozenset({"PermissionError", "OSError", "BlockingIOError", *_NETWORK})
-"""Exceptions of a program that does not catch a refusal of the sandbox; files are handled apart."""
+"""Exceptions of a program that does not catch a refusal of the sandbox, except file errors."""
 _LISTS_A_FOLDER = re.compile(r"\b(listdir|scandir|walk)\(")
-_ENDING = frozenset({"sys.exit", "exit", "quit", "os._exit"})
+_EXIT_CALLS = frozenset({"sys.exit", "exit", "quit", "os._exit"})
 _NAMES = frozenset({"NameError", "UnboundLocalError"})
 
 
@@ -103,7 +103,7 @@ def classify(report: Report, task: Task, solution: Solution | None = None) -> Di
     diagnosis = (
         _syntax(text, program)
         or _not_fixable(failures, task, text)
-        or _general(failures, report, text, task)
+        or _fixable(failures, report, text, task)
     )
     return diagnosis.model_copy(update={"evidence": diagnosis.evidence or evidence})
 
@@ -140,7 +140,7 @@ def undefined_in_tests(
         if groups.get("module", "") in own and word.search(codes.get(verdict.test, "")) and (
             not word.search(text)
         ):
-            near = difflib.get_close_matches(name, sorted(visible_names(program.text)), 1)
+            near = difflib.get_close_matches(name, sorted(toplevel_names(program.text)), 1)
             found[verdict.test] = name, near[0] if near else ""
     return found
 
@@ -196,7 +196,7 @@ def _missing_package(failure: Failure, task: Task, text: str) -> Diagnosis | Non
     module = _NO_MODULE.search(failure.message)
     if failure.name != "ModuleNotFoundError" or module is None:
         return None
-    cause = absent_package(module.group(1).partition(".")[0], task)
+    cause = explain_missing_package(module.group(1).partition(".")[0], task)
     return Diagnosis(
         category="missing_package", fixable=False, confidence=0.95,
         cause=f"{cause[:1].upper()}{cause[1:]}",
@@ -213,17 +213,17 @@ def _input_ended(failure: Failure, task: Task, text: str) -> Diagnosis | None:
             "The program reads standard input, which is empty under pytest. Set it in the test, "
             "for example: monkeypatch.setattr('sys.stdin', io.StringIO('…'))."
         )
-    elif failure.name != "EOFError" and not _came_of_nothing(failure, task, text):
+    elif failure.name != "EOFError" and not _read_empty_stdin(failure, task, text):
         return None
     return Diagnosis(category="input_exhausted", fixable=False, confidence=0.9, cause=cause)
 
 
-def _came_of_nothing(failure: Failure, task: Task, text: str) -> bool:
+def _read_empty_stdin(failure: Failure, task: Task, text: str) -> bool:
     """Whether a program fails because it read empty standard input."""
     reads = _line_of(text, failure.line) if failure.test else text
     return not task.stdin and "stdin" in reads and (
         failure.name in ("IndexError", "StopIteration")
-        or (failure.name == "ValueError" and _NOTHING.search(failure.message) is not None)
+        or (failure.name == "ValueError" and _EMPTY_INPUT.search(failure.message) is not None)
     )
 
 
@@ -231,7 +231,7 @@ def _arguments(failure: Failure, task: Task, text: str) -> Diagnosis | None:
     """A program that exits for lack of arguments before a test can call it."""
     if failure.name != "SystemExit" or failure.message in ("", "0", "None"):
         return None
-    ending = _chosen_end(text, failure.line)
+    ending = _deliberate_exit_at(text, failure.line)
     asks = _PARSES.search(_line_of(text, failure.line)) or (ending is not None and any(
         isinstance(one, ast.If) and ending in [*one.body, *one.orelse]
         and _ARGUMENTS.search(ast.unparse(one.test))
@@ -304,7 +304,7 @@ def _not_fixable_environment(cause: str) -> Diagnosis:
 
 def _deliberate(failure: Failure, task: Task, text: str) -> Diagnosis | None:
     """A deliberate exit or exception; with tests, which specify what to do, it is fixable."""
-    ending = _chosen_end(text, failure.line)
+    ending = _deliberate_exit_at(text, failure.line)
     if task.tests or failure.test or ending is None:
         return None
     functions = (node for node in ast.walk(parsed(text)) if isinstance(node, FunctionNode))
@@ -319,7 +319,7 @@ def _deliberate(failure: Failure, task: Task, text: str) -> Diagnosis | None:
     )
 
 
-def _chosen_end(text: str, line: int | None) -> ast.stmt | None:
+def _deliberate_exit_at(text: str, line: int | None) -> ast.stmt | None:
     """The `raise`, `sys.exit` or assert at that line, except re-raised exceptions."""
     try:
         nodes = list(ast.walk(parsed(text)))
@@ -335,12 +335,12 @@ def _chosen_end(text: str, line: int | None) -> ast.stmt | None:
                     return node
             case ast.Assert():
                 return node
-            case ast.Expr(value=value) if called_name(value) in _ENDING:
+            case ast.Expr(value=value) if called_name(value) in _EXIT_CALLS:
                 return node
     return None
 
 
-def _general(failures: tuple[Failure, ...], report: Report, text: str, task: Task) -> Diagnosis:
+def _fixable(failures: tuple[Failure, ...], report: Report, text: str, task: Task) -> Diagnosis:
     if not failures:
         return Diagnosis(category="unknown", cause="No failure was found", confidence=0.2)
     first = next((failure for failure in failures if failure.exception), failures[0])

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from agent.core.domain import (
-    EXCLUDED,
+    NEUTRAL_STATUSES,
     OTHER_TESTS,
     TRUSTED_ORIGINS,
     Report,
@@ -19,13 +19,13 @@ from agent.core.domain import (
     TestCase,
     Verdict,
 )
-from agent.target.environment import absent_package
+from agent.target.environment import explain_missing_package
 from sandbox.types import DENIAL_MEANINGS
 
 _HEAD = r"^(?:setup: |teardown: )?(?:\w+\.)*"
 _NO_PATH = r"(?!: ')"
 _NO_FIXTURE = r"^file \S+, line \d+\n.*?\nE +fixture '(\w+)' not found"
-_OUTSIDE: tuple[tuple[str, str], ...] = (
+_EXCLUDING_MESSAGES: tuple[tuple[str, str], ...] = (
     (r"^setup: fixture '(\w+)' not found",
      "the fixture {0} is not available, because its plugin or conftest.py is missing"),
     # The format of a project's own pytest.
@@ -59,43 +59,43 @@ _DOCTEST = "beside other tests, failing doctests count only with --doctests"
 _LISTED = 3
 
 
-def outside(verdict: Verdict, task: Task) -> str:
+def exclusion_reason(verdict: Verdict, task: Task) -> str:
     """Why the program did not cause a failure, in words; empty if it may have."""
-    for pattern, words in _OUTSIDE:
+    for pattern, words in _EXCLUDING_MESSAGES:
         if found := re.search(pattern, verdict.message, re.DOTALL):
-            return "" if _is_a_fixture_of_its_own(pattern, found, task) else words.format(
+            return "" if _is_own_fixture(pattern, found, task) else words.format(
                 *found.groups()
             )
     if found := _NO_MODULE.search(verdict.message):
-        return absent_package(found.group(1).partition(".")[0], task)
+        return explain_missing_package(found.group(1).partition(".")[0], task)
     has_other_tests = any(one.origin in TRUSTED_ORIGINS - {"doctest"} for one in task.tests)
     if verdict.origin == "doctest" and has_other_tests and not task.doctests:
         return _DOCTEST
     return ""
 
 
-def _is_a_fixture_of_its_own(pattern: str, found: re.Match[str], task: Task) -> bool:
+def _is_own_fixture(pattern: str, found: re.Match[str], task: Task) -> bool:
     """Whether the program, itself a plugin, mentions the missing fixture."""
     return pattern == _NO_FIXTURE and task.solution is not None and any(
         re.search(rf"\b{found[1]}\b", file.text) for file in task.solution.files
     )
 
 
-def with_outside_failures(report: Report, task: Task) -> Report:
+def with_exclusions(report: Report, task: Task) -> Report:
     """The report of the original program with a reason at each failure it did not cause."""
     # All tests of a file often fail with one message, and to look for a package is slow.
     failing = {(one.origin, one.message): one for one in report.verdicts if one.fails}
-    reasons = {key: outside(verdict, task) for key, verdict in failing.items()}
+    reasons = {key: exclusion_reason(verdict, task) for key, verdict in failing.items()}
     return report.model_copy(update={"verdicts": tuple(
         one.model_copy(update={"excluded": reasons[one.origin, one.message]}) if one.fails else one
         for one in report.verdicts
     )})
 
 
-def still_counting_tests(
+def without_excluded_tests(
     tests: Sequence[TestCase], report: Report, watched: Collection[str] = (),
 ) -> tuple[TestCase, ...]:
-    """The tests without those that a report excludes, and without `REST` nodes that found none.
+    """The tests without those that a report excludes, and without `OTHER_TESTS` that matched none.
 
     The `watched` tests stay, because a repair may fix them too.
     """
@@ -128,7 +128,7 @@ def _node(test: Script, name: str) -> str:
     return name if test.node == OTHER_TESTS else test.node + name.removeprefix(test.name)
 
 
-def outside_failure_words(report: Report) -> str:
+def exclusion_words(report: Report) -> str:
     """Lists the excluded tests with their reasons; empty where there are none."""
     by_reason: dict[str, list[str]] = {}
     for verdict in report.verdicts:
@@ -151,7 +151,7 @@ def with_lost_tests(report: Report, first: Report, tests: Sequence[TestCase]) ->
     verdicts = [
         verdict.model_copy(update={"disbelieved": f"it is {verdict.status} now but was not before"})
         if verdict.status in ("skipped", "xfailed") and verdict.name in before
-        and before[verdict.name].status not in EXCLUDED else verdict
+        and before[verdict.name].status not in NEUTRAL_STATUSES else verdict
         for verdict in report.verdicts
     ]
     rests = {test.name for test in tests if isinstance(test, Script) and test.node == OTHER_TESTS}

@@ -1,6 +1,6 @@
 """Runs git without executing anything that a repository configures.
 
-    GitFault    git is not installed or fails; the message contains its error output
+    GitError    git is not installed or fails; the message contains its error output
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SAFE = (
 )
 
 
-class GitFault(Exception):
+class GitError(Exception):
     """A git command failed."""
 
 
@@ -40,10 +40,10 @@ def git(
             env={**variables, "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", **environment},
         )
     except FileNotFoundError as error:
-        raise GitFault("git is not installed") from error
+        raise GitError("git is not installed") from error
     except (OSError, subprocess.SubprocessError) as error:
-        raise GitFault(f"git does not run: {error}") from error
+        raise GitError(f"git does not run: {error}") from error
     if done.returncode:
         message = done.stderr.decode("utf-8", "replace").strip()
-        raise GitFault(f"git {arguments[0]} failed: {message}")
+        raise GitError(f"git {arguments[0]} failed: {message}")
     return done.stdout

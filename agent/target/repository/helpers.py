@@ -13,7 +13,7 @@ from agent.target.repository.layout import ProjectLayout
 _PACKAGING_FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 
 
-def helpers_of_tests(
+def test_only_modules(
     files: Mapping[str, str], shipped: Collection[str], layout: ProjectLayout
 ) -> frozenset[str]:
     """The modules at the root that only tests import, in a project with a package or `src` folder.

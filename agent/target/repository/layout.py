@@ -82,10 +82,10 @@ def _root(start: Path) -> Path:
     for one in (folder, *folder.parents):
         if any((one / mark).exists() for mark in ROOT_MARKS):
             return one
-    return _outside_packages(folder)
+    return _nearest_non_package(folder)
 
 
-def _outside_packages(folder: Path) -> Path:
+def _nearest_non_package(folder: Path) -> Path:
     while (folder / "__init__.py").is_file() and folder.parent != folder:
         folder = folder.parent
     return folder

@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from agent.core.domain import address
 from agent.core.pytest_settings import CONFIGURATIONS
 from agent.target.interpreter import ENVIRONMENTS
-from agent.target.repository.git import GitFault, git
-from agent.target.repository.helpers import helpers_of_tests
+from agent.target.repository.git import GitError, git
+from agent.target.repository.helpers import test_only_modules
 from agent.target.repository.layout import NO_SOURCES, TEST_FILES, ProjectLayout
 
 MAX_FILES = 2_000
@@ -63,7 +63,7 @@ class ProjectTree:
             if path.endswith(".py") and path not in self.links
             and not is_test_code(path, self.files[path], self.layout.test_files)
         }
-        helpers = helpers_of_tests(self.files, shipped, self.layout) - {*self.only}
+        helpers = test_only_modules(self.files, shipped, self.layout) - {*self.only}
         return frozenset(path for path in shipped - helpers if self._may_edit(path))
 
     def _may_edit(self, path: str) -> bool:
@@ -148,7 +148,7 @@ def read_tree(
             notices.append(f"{path} was not included: files with this name may contain secrets")
             continue
         try:
-            with os.fdopen(_opened(top, target.relative_to(top)), "rb") as file:
+            with os.fdopen(_open_without_links(top, target.relative_to(top)), "rb") as file:
                 found = os.fstat(file.fileno())
                 if not stat.S_ISREG(found.st_mode):
                     if target.is_dir() and target != top / path:
@@ -176,7 +176,7 @@ def read_tree(
     )
 
 
-def _opened(top: Path, path: Path) -> int:
+def _open_without_links(top: Path, path: Path) -> int:
     """Opens a path below a folder without following any link; returns the descriptor."""
     folder = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -206,7 +206,7 @@ def _paths(root: Path) -> tuple[list[str], str]:
     failure = ""
     try:
         found = _by_git(root)
-    except GitFault as error:
+    except GitError as error:
         found, failure = None, f"git cannot list the files, so all files are included: {error}"
     paths = _walked(root) if found is None else found
     return sorted(dict.fromkeys(paths), key=lambda path: (not path.endswith(".py"), path)), failure

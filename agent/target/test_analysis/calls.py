@@ -22,11 +22,11 @@ from agent.target.parsing import (
     FunctionNode,
     called_name,
     imports,
+    name_usage,
     parsed,
     statements_of,
     toplevel,
-    touched_names,
-    visible_names,
+    toplevel_names,
 )
 
 
@@ -34,7 +34,7 @@ class Signatures:
     """The signatures of the program's functions, constructors and methods, as far as certain."""
 
     def __init__(self, program: str) -> None:
-        self.names = visible_names(program)
+        self.names = toplevel_names(program)
         self.methods: set[str] = set()
         self.attributes: set[str] = set()
         """Attributes of its classes' objects, without plain methods."""
@@ -125,7 +125,7 @@ def signatures(program: str) -> Signatures:
     return Signatures(program)
 
 
-def imported(
+def program_references(
     body: Sequence[ast.stmt], stem: str, names: Collection[str]
 ) -> tuple[dict[str, str], frozenset[str]]:
     """How the code of a test refers to the program, whose module is `stem`.
@@ -153,7 +153,7 @@ def imported(
 def target(node: ast.expr, own: Mapping[str, str], names: Collection[str]) -> str:
     """The one of the program's `names` to which an expression refers; empty if to none.
 
-    `own` is the first result of `imported`.
+    `own` is the first result of `program_references`.
     """
     match node:
         case ast.Name(id=name) if own.get(name, name) in names:
@@ -164,9 +164,9 @@ def target(node: ast.expr, own: Mapping[str, str], names: Collection[str]) -> st
 
 
 MAX_STEPS = 3_000
-"""Statements of a test that are read; those in unrolled loops count once per turn."""
+"""Statements of a test that are read; those in unrolled loops count once per iteration."""
 MAX_TURNS = 300
-"""Turns of a loop over literals that is unrolled."""
+"""Maximum number of iterations of a loop over literals that is unrolled."""
 LONGEST_HISTORY = 500
 """Characters of an object's history, above which it is hashed."""
 _CALLING = frozenset({"assertRaises", "assertWarns", "raises", "warns"})
@@ -176,7 +176,7 @@ _CALLING = frozenset({"assertRaises", "assertWarns", "raises", "warns"})
 def calls_made(test: TestCase, program: Solution) -> frozenset[str]:
     """The calls of the program in a test, and the attributes of its objects that it reads.
 
-    Without any, the names that the test reads, such as `output`, the program's standard output. A
+    If there are none, the names that it reads, such as `output`, the program's standard output. A
     test of a file has all calls of the file, because a model that sees the test sees the file.
     """
     code = test.call if test.kind == "example" else test.code
@@ -197,7 +197,7 @@ def _calls_made(code: str, program: str, stem: str) -> frozenset[str]:
     body = parsed(code).body
     reader = _CallReader(body, signatures(program), stem, keeps_state(program))
     reader.statements(body)
-    reads = touched_names(*body).reads
+    reads = name_usage(*body).reads
     if reader.found:
         return frozenset(reader.found)
     return frozenset(f"the name {name}" for name in map(reader.program_name, reads) if name)
@@ -211,16 +211,16 @@ class _CallReader:
     ) -> None:
         self.known = known
         self.found: dict[str, None] = {}
-        self.own, foreign = imported(body, stem, known.names)
-        names = touched_names(*body).binds | {
+        self.own, foreign = program_references(body, stem, known.names)
+        names = name_usage(*body).binds | {
             one.arg for node in body for one in ast.walk(node) if isinstance(one, ast.arg)
         }
-        self._others = foreign | names - self.own.keys()
+        self._foreign_names = foreign | names - self.own.keys()
         """Names that do not refer to the program."""
         self._stateful = stateful
         self._before = ""
         """The earlier calls in the same test, if the program keeps state."""
-        self._holds: dict[str, str] = {}
+        self._variable_values: dict[str, str] = {}
         """The values of the test's variables, as text."""
         self._steps = 0
 
@@ -233,35 +233,35 @@ class _CallReader:
     def statement(self, node: ast.stmt) -> None:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                held, before = dict(self._holds), self._before
+                held, before = dict(self._variable_values), self._before
                 for argument in node.args.args:
-                    self._holds.pop(argument.arg, None)
-                for aim, row in self._rows(node):
-                    self._bind(aim, row)
+                    self._variable_values.pop(argument.arg, None)
+                for target_node, row in self._rows(node):
+                    self._bind(target_node, row)
                     self.statements(node.body)
                     self._before = before
-                self._holds = held
+                self._variable_values = held
             case ast.ClassDef(body=body):
                 self.statements(body)
-            case ast.For(target=aim, iter=items, body=body, orelse=orelse):
-                rows = self._turns(items)
+            case ast.For(target=target_node, iter=items, body=body, orelse=orelse):
+                rows = self._loop_items(items)
                 if not rows:
-                    self._bind(aim, items, of_many=True)
+                    self._bind(target_node, items, of_many=True)
                     self.statements(body)
                 for row in rows or ():
-                    self._bind(aim, row)
+                    self._bind(target_node, row)
                     self.statements(body)
                 self.statements(orelse)
-            case ast.Assign(targets=[aim], value=value):
-                self._bind(aim, value)
-            case ast.AnnAssign(target=aim, value=ast.expr() as value):
-                self._bind(aim, value)
-            case ast.AugAssign(target=ast.Name(id=name) as aim, op=kind, value=value):
-                self._bind(aim, ast.BinOp(ast.Name(name, ast.Load()), kind, value))
+            case ast.Assign(targets=[target_node], value=value):
+                self._bind(target_node, value)
+            case ast.AnnAssign(target=target_node, value=ast.expr() as value):
+                self._bind(target_node, value)
+            case ast.AugAssign(target=ast.Name(id=name) as target_node, op=kind, value=value):
+                self._bind(target_node, ast.BinOp(ast.Name(name, ast.Load()), kind, value))
             case ast.With(items=items, body=body) | ast.AsyncWith(items=items, body=body):
                 for item in items:
-                    aim = item.optional_vars or ast.Tuple([], ast.Store())
-                    self._bind(aim, item.context_expr, of_many=True)
+                    target_node = item.optional_vars or ast.Tuple([], ast.Store())
+                    self._bind(target_node, item.context_expr, of_many=True)
                 self.statements(body)
             case _:
                 for child in ast.iter_child_nodes(node):
@@ -284,18 +284,18 @@ class _CallReader:
                 case ast.Call(args=[ast.Constant(value=str(names)), rows, *_]) if (
                     called_name(decorator).endswith("parametrize")
                 ):
-                    aim, turns = expression(names), self._turns(rows)
-                    if aim is not None and turns:
-                        return [(aim, row) for row in turns]
+                    target_node, turns = expression(names), self._loop_items(rows)
+                    if target_node is not None and turns:
+                        return [(target_node, row) for row in turns]
         nothing = ast.Tuple([], ast.Load())
         return [(nothing, nothing)]
 
-    def _turns(self, items: ast.expr) -> Sequence[ast.expr] | None:
+    def _loop_items(self, items: ast.expr) -> Sequence[ast.expr] | None:
         """The items of a loop over literals, in order; `None` if they are unknown."""
         match items:
             case ast.Name(id=name):
-                held = expression(self._holds.get(name, "")) or items
-                return None if isinstance(held, ast.Name) else self._turns(held)
+                held = expression(self._variable_values.get(name, "")) or items
+                return None if isinstance(held, ast.Name) else self._loop_items(held)
             case ast.List(elts=parts) | ast.Tuple(elts=parts) if literal(items):
                 return parts if len(parts) <= MAX_TURNS else None
             case ast.Call(func=ast.Name("range"), args=[_, *_] as bounds):
@@ -305,22 +305,22 @@ class _CallReader:
                     return [ast.Constant(one) for one in range(*values)[:MAX_TURNS]]
         return None
 
-    def _bind(self, aim: ast.expr, value: ast.expr, *, of_many: bool = False) -> None:
+    def _bind(self, target_node: ast.expr, value: ast.expr, *, of_many: bool = False) -> None:
         """Binds names to their values, or to the whole value if their part of it is unknown."""
-        if isinstance(value, ast.Name) and not isinstance(aim, ast.Name):
-            value = expression(self._holds.get(value.id, "")) or value
-        match aim, value:
+        if isinstance(value, ast.Name) and not isinstance(target_node, ast.Name):
+            value = expression(self._variable_values.get(value.id, "")) or value
+        match target_node, value:
             case ast.Name(id=name), _ if not of_many:
-                self._holds[name] = self.text(value)
-            case ast.Tuple(elts=aims) | ast.List(elts=aims), (
+                self._variable_values[name] = self.text(value)
+            case ast.Tuple(elts=target_nodes) | ast.List(elts=target_nodes), (
                 ast.Tuple(elts=parts) | ast.List(elts=parts)
-            ) if len(aims) == len(parts) and not of_many:
-                for one, part in zip(aims, parts, strict=True):
+            ) if len(target_nodes) == len(parts) and not of_many:
+                for one, part in zip(target_nodes, parts, strict=True):
                     self._bind(one, part)
             case _:
                 shown = _short(self.text(value))
-                for name in sorted(touched_names(aim).binds):
-                    self._holds[name] = f"{name} of {shown}"
+                for name in sorted(name_usage(target_node).binds):
+                    self._variable_values[name] = f"{name} of {shown}"
 
     def program_name(self, name: str) -> str:
         """The name of the program to which a name refers; empty if to none.
@@ -330,11 +330,11 @@ class _CallReader:
         if name in self.own:
             return self.own[name]
         free = name in self.known.names or name not in BUILTIN_NAMES
-        return name if free and name not in self._others else ""
+        return name if free and name not in self._foreign_names else ""
 
     def _target(self, node: ast.expr) -> str:
         if isinstance(node, ast.Name):
-            return "" if node.id in self._holds else self.program_name(node.id)
+            return "" if node.id in self._variable_values else self.program_name(node.id)
         return target(node, self.own, self.known.names)
 
     def text(self, node: ast.expr) -> str:
@@ -344,7 +344,7 @@ class _CallReader:
             return literal_source(value[0])
         match node:
             case ast.Name(id=name):
-                return self._holds.get(name) or self.own.get(name) or name
+                return self._variable_values.get(name) or self.own.get(name) or name
             case ast.Call():
                 return self._call(node)
             case ast.Attribute(value=owner, attr=name):
@@ -375,8 +375,8 @@ class _CallReader:
             case ast.Attribute(value=owner, attr=name) if name in self.known.methods:
                 shown = self.text(owner)
                 call = self.known.bound(name, given, named, method=True)
-                if isinstance(owner, ast.Name) and owner.id in self._holds:
-                    self._holds[owner.id] = _short(f"({shown} after {call})")
+                if isinstance(owner, ast.Name) and owner.id in self._variable_values:
+                    self._variable_values[owner.id] = _short(f"({shown} after {call})")
                 return self._recorded(f"{shown}.{call}")
         return f"{self.text(node.func)}({', '.join([*given, *map(str, named.items())])})"
 

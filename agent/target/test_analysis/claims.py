@@ -21,11 +21,11 @@ _PROPERTIES = frozenset({"isinstance", "issubclass", "callable", "hasattr", "boo
 _DISTANCES = ("abs", "math.fabs", "fabs")
 _OF_A_TYPE = ("__class__", "__name__")
 MAX_INLINED = 3
-"""How deeply names in the values of names are replaced."""
+"""How many times names are replaced by their values, since values contain names too."""
 _ANY_EXCEPTION = frozenset({"Exception", "BaseException"})
 
 
-def fixes_a_value(test: TestCase) -> bool:
+def specifies_value(test: TestCase) -> bool:
     """Whether a test specifies a result: equal to a value, true, false or an exception.
 
     Unknown forms of checks count as specifying.
@@ -42,7 +42,7 @@ def fixes_a_value(test: TestCase) -> bool:
         entry = next((one for one in collected(body) if one.node == test.node), None)
         body = entry.function.body if entry is not None else body
     statements = [one for node in body for one in ast.walk(node) if isinstance(one, ast.stmt)]
-    if any(_checks_otherwise(node) for node in statements):
+    if any(_may_specify_value(node) for node in statements):
         return True
     inlining = _Inlining(statements)
     claims = [inlining.done(found) for node in statements if (found := asserted(node)) is not None]
@@ -53,7 +53,7 @@ def fixes_a_value(test: TestCase) -> bool:
     )
 
 
-def _checks_otherwise(node: ast.stmt) -> bool:
+def _may_specify_value(node: ast.stmt) -> bool:
     """Whether a statement is a `with`, or a helper or unittest method that may specify a value."""
     if isinstance(node, ast.With | ast.AsyncWith):
         return True

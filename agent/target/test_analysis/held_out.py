@@ -12,8 +12,8 @@ import re
 import warnings
 from collections.abc import Iterable, Sequence
 
-from agent.core.trees import is_legible, parse, tree_of
-from agent.target.parsing import Definition, FunctionNode, lines_of, touched_names
+from agent.core.trees import is_parsable, parse, tree_of
+from agent.target.parsing import Definition, FunctionNode, lines_of, name_usage
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 """A line with its end, as Python counts lines; `str.splitlines` knows more line ends."""
@@ -29,7 +29,7 @@ def file_without_test(code: str, node: str) -> str | None:
     `node` is a pytest node id without the file name.
     """
     body = _parsed(code)
-    place = _place(body, node.split("::"))
+    place = _locate_test(body, node.split("::"))
     removed = None if place is None else _with_its_helpers(body, *place)
     return None if removed is None else _blanked(code, removed)
 
@@ -44,7 +44,7 @@ def contains_test(code: str, node: str, text: str) -> bool:
 
 def text_of_test(code: str, node: str) -> str:
     """The text of the test of a node, or the whole code if there is no such test."""
-    place = _place(_parsed(code), node.split("::"))
+    place = _locate_test(_parsed(code), node.split("::"))
     if place is None:
         return code
     lines = _LINE.findall(code)
@@ -53,10 +53,10 @@ def text_of_test(code: str, node: str) -> str:
 
 def _parsed(code: str) -> list[ast.stmt]:
     """The shared statements of a text; empty if it does not parse."""
-    return tree_of(code).body if is_legible(code) else []
+    return tree_of(code).body if is_parsable(code) else []
 
 
-def _place(
+def _locate_test(
     body: Sequence[ast.stmt], path: Sequence[str]
 ) -> tuple[Definition, Sequence[ast.ClassDef]] | None:
     """A test, or its class if it has no other test, and the enclosing classes that stay."""
@@ -176,7 +176,7 @@ def _bound(node: ast.stmt) -> frozenset[str]:
             isinstance(one, ast.Attribute | ast.Subscript) and isinstance(one.ctx, ast.Store)
             for one in ast.walk(node)
         ):
-            return touched_names(node).binds
+            return name_usage(node).binds
     return frozenset()
 
 

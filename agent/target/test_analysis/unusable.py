@@ -26,13 +26,13 @@ from agent.target.parsing import (
     dotted,
     imports,
     is_import,
+    name_usage,
     parsed,
     shortened,
     statements_of,
-    touched_names,
-    visible_names,
+    toplevel_names,
 )
-from agent.target.test_analysis.calls import imported, signatures, target
+from agent.target.test_analysis.calls import program_references, signatures, target
 
 _RAISES = object()
 """The result of a call that must raise."""
@@ -49,7 +49,7 @@ def contradiction(
 
     `stem` is the program's module name.
     """
-    if _classes_decide(program):
+    if _may_define_equality(program):
         return None
     before: dict[str, tuple[object, str]] = {}
     for test in tests:
@@ -80,8 +80,8 @@ def unwritten(tests: Iterable[TestCase]) -> str:
     )
 
 
-def _classes_decide(program: str) -> bool:
-    """Whether a class of the program may define equality, so that a result equals 4 and 5."""
+def _may_define_equality(program: str) -> bool:
+    """Whether a class of the program may define equality, so that one result can equal 4 and 5."""
     classes = [
         one for node in statements_of(program) for one in ast.walk(node)
         if isinstance(one, ast.ClassDef)
@@ -123,7 +123,7 @@ def _read(test: TestCase, program: str, stem: str) -> tuple[str, object, str]:
 def _call(node: ast.expr | None, body: Iterable[ast.stmt], program: str, stem: str) -> str:
     """A call of a program function with literal arguments, normalised; empty for other nodes."""
     known = signatures(program)
-    own, foreign = imported([*body], stem, known.names)
+    own, foreign = program_references([*body], stem, known.names)
     if not isinstance(node, ast.Call) or dotted(node.func) in foreign:
         return ""
     name = target(node.func, own, known.names)
@@ -147,7 +147,7 @@ def vacuous(
     the submitted text; by default lines count in the test's own code.
     """
     own = frozenset({stem, "solution"})
-    names = visible_names(program) | _REACHING_BUILTINS
+    names = toplevel_names(program) | _REACHING_BUILTINS
     known = lines or {}
     reasons = {
         test.name: _reason(parsed(test.code).body, own, names, known.get(test.name))
@@ -183,7 +183,7 @@ def _reason(
                 "without brackets"
             )
         return f"{shown} is always true"
-    used = touched_names(*body)
+    used = name_usage(*body)
     if modules & own or used.reads - used.binds - (BUILTIN_NAMES - names):
         return ""
     return f"{shown} never uses the program"

@@ -21,7 +21,7 @@ from agent.core.domain import Example, Raises, TestCase
 from agent.core.trees import expression, is_literal, literal
 from agent.verify.examples import plain_values
 from agent.verify.examples.library import ValuesToCalls
-from agent.verify.examples.plain_values import NotPlain
+from agent.verify.examples.plain_values import BadWireForm
 from agent.verify.rewriting.messages import first_line, short
 from agent.verify.subject import Subject
 from sandbox.sandbox import Process
@@ -119,11 +119,11 @@ class ProgramProcess:
         self._wall_s = wall_s
 
     async def answer(self) -> Mapping[str, Json] | Outcome:
-        """The answer to the next call, or how the process ended; raises `NotPlain` otherwise."""
+        """The answer to the next call, or how the process ended; raises `BadWireForm` otherwise."""
         reply, number = await self.process.receive(self._wall_s), next(self._numbers)
         if isinstance(reply, Outcome) or (isinstance(reply, dict) and reply.get("id") == number):
             return reply
-        raise NotPlain("not an answer to this call")
+        raise BadWireForm("not an answer to this call")
 
 
 @asynccontextmanager
@@ -181,7 +181,7 @@ async def _row(call: ExampleCall, program: ProgramProcess, wall_s: float) -> Row
         reply = await program.answer()
         if not isinstance(reply, Outcome):
             return _judged(call, reply)
-    except NotPlain as error:
+    except BadWireForm as error:
         return row | {"message": f"the program's process sent an invalid answer: {error}"}
     if reply.ended == "timeout":
         return row | {"status": "timeout", "message": f"did not end within {wall_s:g} s"}
@@ -196,7 +196,7 @@ def _judged(call: ExampleCall, answer: Mapping[str, Json]) -> Row | None:
             return _raised(call, raised, loaded)
         case {"value": value}:
             return _compared(call, value)
-    raise NotPlain("an answer without a value")
+    raise BadWireForm("an answer without a value")
 
 
 def _raised(call: ExampleCall, raised: Mapping[str, Json], loaded: bool) -> Row:
@@ -209,7 +209,7 @@ def _raised(call: ExampleCall, raised: Mapping[str, Json], loaded: bool) -> Row:
                 "status": "error", "message": f"{message} at {where}" if where else message,
                 "got": message, "call": call.call if loaded else "",
             }
-    raise NotPlain("an invalid exception")
+    raise BadWireForm("an invalid exception")
 
 
 def _compared(call: ExampleCall, wire: Json) -> Row:
@@ -256,7 +256,7 @@ def lacks_permission(row: Row) -> bool:
 
 
 def with_refusals(row: Row, refusals: tuple[str, ...]) -> Row:
-    """Such a failure, with the jail's refusals in its message."""
+    """Adds the jail's refusals to the message of a test that lacked a permission."""
     if not refusals or not lacks_permission(row):
         return row
     return {**row, "message": f"{row['message']}; {'; '.join(refusals)}"}

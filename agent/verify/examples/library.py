@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from agent.core.trees import parse_expression, parse_or_empty
-from agent.target.parsing import toplevel, touched_names
+from agent.target.parsing import name_usage, toplevel
 from agent.verify.examples.plain_values import LIBRARY
 
 _CLASSES = {
@@ -27,7 +27,7 @@ def imported(*texts: str) -> Mapping[str, str]:
     """Names that texts bind, with the dotted name that they import, or "" for other bindings."""
     found: dict[str, str] = {}
     for node in toplevel(part for text in texts for part in parse_or_empty(text).body):
-        found |= dict.fromkeys(touched_names(node).binds, "")
+        found |= dict.fromkeys(name_usage(node).binds, "")
         match node:
             case ast.ImportFrom(module=module, names=aliases, level=0):
                 found |= {one.asname or one.name: f"{module}.{one.name}" for one in aliases}
@@ -67,7 +67,7 @@ class CallsToValues(ast.NodeTransformer):
 
 
 class ValuesToCalls(ast.NodeTransformer):
-    """Replaces these values by calls that are valid in any process."""
+    """Replaces values of library classes by calls that are valid in any process."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         module = type(node.value).__module__

@@ -28,7 +28,7 @@ MAX_ITEMS = 20_000
 MAX_TEXT = 200_000
 MAX_DEPTH = 80
 """Each level uses two levels of a message to the host, whose depth is limited."""
-SHOWN = 2_000
+MAX_SHOWN_CHARS = 2_000
 MAX_DIGITS = 3_000
 """Hexadecimal digits; Python limits the conversion of longer numbers to decimal."""
 
@@ -48,7 +48,7 @@ class Unplain(ValueError):
     """A value is not plain, or too deep or too large to encode."""
 
 
-class NotPlain(Exception):
+class BadWireForm(Exception):
     """A message is not a valid wire form."""
 
 
@@ -123,11 +123,11 @@ class _Encoder:
 
 
 def decode(wire: Wire) -> Object:
-    """The value of a wire form; raises `NotPlain` for anything that `encode` does not make."""
+    """The value of a wire form; raises `BadWireForm` for anything that `encode` does not make."""
     try:
         return _decoded(wire)
     except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
-        raise NotPlain(f"not a plain value: {type(error).__name__}: {error}") from error
+        raise BadWireForm(f"not a plain value: {type(error).__name__}: {error}") from error
 
 
 def _decoded(wire: Wire) -> Object:
@@ -159,7 +159,7 @@ def _decoded(wire: Wire) -> Object:
             value = kind(0, 0, int(text)) if name == "timedelta" else read(text)
             if encode(value) == wire:
                 return value
-    raise NotPlain("not a plain value")
+    raise BadWireForm("not a plain value")
 
 
 def parts(wire: Wire, most: int = MAX_PARTS) -> int:
@@ -198,15 +198,15 @@ _PLAIN = (bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, s
 
 
 def shown(wire: Wire) -> str:
-    """The `repr` of a wire form's value, capped, without rebuilding it; raises `NotPlain`."""
+    """The `repr` of a wire form's value, capped, without rebuilding it; raises `BadWireForm`."""
     text = ""
     try:
         for piece in _pieces(wire):
             text += piece
-            if len(text) > SHOWN:
-                return text[: SHOWN - 1] + "…"
+            if len(text) > MAX_SHOWN_CHARS:
+                return text[: MAX_SHOWN_CHARS - 1] + "…"
     except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
-        raise NotPlain(f"not a plain value: {type(error).__name__}: {error}") from error
+        raise BadWireForm(f"not a plain value: {type(error).__name__}: {error}") from error
     return text
 
 
@@ -229,11 +229,11 @@ def _pieces(wire: Wire) -> Iterator[str]:
             yield "}" if flat else "{}"
         case str(text):
             # A quote in the cut part could change how `repr` quotes the text, which is harmless.
-            yield repr(text[: SHOWN + 1])
+            yield repr(text[: MAX_SHOWN_CHARS + 1])
         case ["i", str(text)] if len(text) > MAX_DIGITS:
             yield f"<an int of {len(text)} hexadecimal digits>"
         case ["b" | "ba" as tag, str(text)]:
-            held = bytes.fromhex(text[: 2 * SHOWN])
+            held = bytes.fromhex(text[: 2 * MAX_SHOWN_CHARS])
             yield repr(held) if tag == "b" else repr(bytearray(held))
         case _:
             yield repr(_decoded(wire))

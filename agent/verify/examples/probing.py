@@ -18,14 +18,14 @@ from agent.core.domain import Solution, Task
 from agent.core.trees import parse_expression
 from agent.verify.examples import plain_values
 from agent.verify.examples.examples import start_program
-from agent.verify.examples.plain_values import NotPlain
+from agent.verify.examples.plain_values import BadWireForm
 from agent.verify.subject import Subject
 from sandbox.sandbox import Sandbox
 from sandbox.types import Json, Outcome
 
-TOGETHER = 43
+BATCH_SIZE = 43
 """Maximum number of calls per process; processes run concurrently."""
-MAX_LOST = 2
+MAX_TIME_OUTS = 2
 """After this many time-outs the other calls of their process are skipped."""
 
 Kind = Literal["value", "untold", "raised", "endless", "ended", "unloaded", "unasked"]
@@ -69,7 +69,7 @@ async def answers(
         until: Deadline of all calls, on the monotonic clock.
     """
     subject = Subject(solution, task, sandbox, wall_s)
-    batches = [called[first : first + TOGETHER] for first in range(0, len(called), TOGETHER)]
+    batches = [called[first : first + BATCH_SIZE] for first in range(0, len(called), BATCH_SIZE)]
     found = await asyncio.gather(*(_answer_batch(subject, batch, until) for batch in batches))
     return tuple(one for batch in found for one in batch)
 
@@ -79,13 +79,13 @@ async def _answer_batch(subject: Subject, called: Sequence[str], until: float) -
     found: list[ProbeAnswer] = []
     calls = [(call, _roots(call)) for call in called]
     while (left := calls[len(found) :]) and time.monotonic() < until and (
-        [one.kind for one in found].count("endless") < MAX_LOST
+        [one.kind for one in found].count("endless") < MAX_TIME_OUTS
     ):
         async with start_program(subject, left, subject.wall_s) as program:
             while len(found) < len(calls) and time.monotonic() < until:
                 try:
                     found.append(_probe_answer(await program.answer()))
-                except NotPlain:
+                except BadWireForm:
                     found.append(ProbeAnswer("ended"))
                 if found[-1].kind in ("ended", "endless"):
                     break
@@ -93,7 +93,7 @@ async def _answer_batch(subject: Subject, called: Sequence[str], until: float) -
 
 
 def _probe_answer(reply: Mapping[str, Json] | Outcome) -> ProbeAnswer:
-    """A reply as an answer; raises `NotPlain` for an invalid one."""
+    """A reply as an answer; raises `BadWireForm` for an invalid one."""
     if isinstance(reply, Outcome):
         return ProbeAnswer("endless" if reply.ended == "timeout" else "ended")
     match reply:
@@ -104,7 +104,7 @@ def _probe_answer(reply: Mapping[str, Json] | Outcome) -> ProbeAnswer:
         case {"value": value}:
             plain_values.shown(value)
             return ProbeAnswer("value", json.dumps(_canonical(value)), value)
-    raise NotPlain("an answer without a value")
+    raise BadWireForm("an answer without a value")
 
 
 def _canonical(wire: Json) -> Json:

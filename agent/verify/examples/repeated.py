@@ -23,7 +23,7 @@ from agent.verify.examples.examples import ExampleCall, answers, lacks_permissio
 from agent.verify.examples.library import CallsToValues, imported
 from agent.verify.examples.plain_values import LIBRARY
 from agent.verify.groups import Group
-from agent.verify.subject import TIMED_OUT_TESTS
+from agent.verify.subject import MAX_TIMED_OUT_TESTS
 
 MAX_CALLS = 300
 MAX_ROWS = 200
@@ -34,20 +34,20 @@ _RAISES = ("pytest.raises", "raises", "self.assertRaises")
 
 
 @dataclass(frozen=True)
-class Repeat:
+class PlainCalls:
     calls: tuple[ExampleCall, ...]
-    is_whole: bool
+    is_complete: bool
     """Whether the test checks nothing else."""
 
 
-def asks_only_calls(group: Group) -> bool:
+def checks_only_plain_calls(group: Group) -> bool:
     """Whether all checks of the tests are plain calls, judging by their text."""
     if group.code is None:
-        found = [_repeat(group, str(number)) for number in range(len(group.tests))]
+        found = [_plain_calls(group, str(number)) for number in range(len(group.tests))]
     else:
         nodes = [test.node for test in group.tests if isinstance(test, Script)]
-        found = [_repeat(group, node) for node in nodes]
-    return all(one is not None and one.is_whole for one in found)
+        found = [_plain_calls(group, node) for node in nodes]
+    return all(one is not None and one.is_complete for one in found)
 
 
 async def repeat_calls(
@@ -64,8 +64,8 @@ async def repeat_calls(
         Tests all of whose checks held, and tests with a plain call that gave another answer,
         twice, with the failure message of that call.
     """
-    explained = {key.partition("[")[0] for key in failing}
-    found = {key: one for key in keys if (one := _repeat(group, key)) is not None}
+    failing_functions = {key.partition("[")[0] for key in failing}
+    found = {key: one for key in keys if (one := _plain_calls(group, key)) is not None}
     calls: list[ExampleCall] = []
     slices: dict[str, slice] = {}
     for key, one in found.items():
@@ -75,24 +75,24 @@ async def repeat_calls(
     rows = await _answers(group, calls)
     isolated = {
         key for key in keys
-        if group.reads_output(key) and _holds_of(group.output, group.tests[int(key)].code)
+        if group.reads_output(key) and _output_checks_hold(group.output, group.tests[int(key)].code)
     }
     against: dict[str, str] = {}
     for key, part in slices.items():
         answers = rows[part]
         if any(map(_contradicts, answers)):
-            if key.partition("[")[0] in explained or not _is_order_irrelevant(group, key):
+            if key.partition("[")[0] in failing_functions or not _is_order_irrelevant(group, key):
                 continue
             again = await _answers(group, found[key].calls)
             first = next(filter(_contradicts, again), None)
             if first is not None:
                 against[key] = re.sub(r"__import__\('\w+'\)\.", "", str(first["message"]))
-        elif found[key].is_whole and all(row and row["status"] == "passed" for row in answers):
+        elif found[key].is_complete and all(row and row["status"] == "passed" for row in answers):
             isolated.add(key)
     return frozenset(isolated), against
 
 
-def _holds_of(output: str, code: str) -> bool:
+def _output_checks_hold(output: str, code: str) -> bool:
     """Whether a snippet only compares or searches the program's output, and holds."""
     for node in parse(code).body:
         match node:
@@ -118,7 +118,7 @@ async def _answers(group: Group, calls: Sequence[ExampleCall]) -> list[Mapping[s
     """A row for each call, `None` after several time-outs; restarts a process that ended."""
     rows: list[Mapping[str, object] | None] = []
     late = 0
-    while len(rows) < len(calls) and late < TIMED_OUT_TESTS:
+    while len(rows) < len(calls) and late < MAX_TIMED_OUT_TESTS:
         rows += await answers(group.subject, calls[len(rows) :])
         last = rows[-1]
         late += last is not None and last["status"] == "timeout"
@@ -136,14 +136,14 @@ def _contradicts(row: Mapping[str, object] | None) -> bool:
 def _is_order_irrelevant(group: Group, key: str) -> bool:
     """Whether nothing that ran before a call can affect its answer."""
     return (
-        group.keeps_to_calls(key) and not group.subject.has_conftest and not any(
+        group.only_calls_program(key) and not group.subject.has_conftest and not any(
             keeps_state(file.text) for file in group.subject.solution.files
             if file.path.endswith(".py")
         )
     )
 
 
-def _repeat(group: Group, key: str) -> Repeat | None:
+def _plain_calls(group: Group, key: str) -> PlainCalls | None:
     """The plain calls of a test; `None` where it is not a simple function of its file."""
     code = group.tests[int(key)].code if group.code is None else group.code
     subject = group.subject
@@ -151,21 +151,21 @@ def _repeat(group: Group, key: str) -> Repeat | None:
     texts = [subject.solution.text, code] if group.code is None else [code]
     if subject.all_modules & {*LIBRARY.values()}:
         texts = []  # the program's module hides the library's
-    return _repeat_of(code, "" if group.code is None else key, modules, tuple(texts))
+    return _read_plain_calls(code, "" if group.code is None else key, modules, tuple(texts))
 
 
 @lru_cache(maxsize=1024)
-def _repeat_of(
+def _read_plain_calls(
     code: str, node: str, modules: frozenset[str], texts: tuple[str, ...] = ()
-) -> Repeat | None:
+) -> PlainCalls | None:
     file = _read_file(code, modules, texts)
     if file is None:
         return None
-    tree, to_values, is_quiet = file
+    tree, to_values, has_no_side_effects = file
     names = _FileNames(modules, to_values)
     if not node:
-        return _PlainReader(names, sees_program=True).read(tree.body, ({},))
-    if not is_quiet:
+        return _PlainReader(names, resolves_in_program=True).read(tree.body, ({},))
+    if not has_no_side_effects:
         return None
     for one in tree.body:
         names.bind(one)
@@ -176,7 +176,7 @@ def _repeat_of(
         if not isinstance(found, ast.FunctionDef | ast.ClassDef):
             return None
         if isinstance(found, ast.ClassDef) and not all(
-            isinstance(one, ast.FunctionDef) or _is_quiet(one) for one in found.body
+            isinstance(one, ast.FunctionDef) or _has_no_side_effects(one) for one in found.body
         ):
             return None
         body = found.body
@@ -188,17 +188,17 @@ def _repeat_of(
 def _read_file(
     code: str, modules: frozenset[str], texts: tuple[str, ...]
 ) -> tuple[ast.Module, CallsToValues, bool] | None:
-    """A file's tree with calls of the library as values, what made it, and whether its statements
-    do nothing when they are imported; `None` if it does not parse."""
+    """A file's tree with library calls replaced by values, the transformer that replaced them, and
+    whether importing the file has no side effects; `None` if it does not parse."""
     try:
         to_values = CallsToValues(imported(*texts))
         tree: ast.Module = to_values.visit(parse(code))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return tree, to_values, all(_is_quiet(statement) for statement in tree.body)
+    return tree, to_values, all(_has_no_side_effects(statement) for statement in tree.body)
 
 
-def _is_quiet(node: ast.stmt) -> bool:
+def _has_no_side_effects(node: ast.stmt) -> bool:
     match node:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             return literal(value) is not None or name == "pytestmark"
@@ -216,7 +216,7 @@ class _FileNames:
         self.modules, self.to_values = modules, to_values
         self.own: dict[str, str] = {}
         """Imported names, with their names in the program."""
-        self.of_modules: set[str] = set()
+        self.module_aliases: set[str] = set()
         """Names of the program's modules, dotted ones too."""
         self.literals: dict[str, ast.expr] = {}
         self.foreign: set[str] = set()
@@ -231,13 +231,13 @@ class _FileNames:
                     elif module in self.modules:
                         self.own[one.asname or one.name] = one.name
                     elif f"{module}.{one.name}" in self.modules:
-                        self.of_modules.add(one.asname or one.name)
+                        self.module_aliases.add(one.asname or one.name)
                     else:
                         self.foreign.add(one.asname or one.name)
             case ast.Import(names=aliases):
                 for one in aliases:
                     if one.name in self.modules:
-                        self.of_modules.add(one.asname or one.name)
+                        self.module_aliases.add(one.asname or one.name)
                     else:
                         self.foreign.add(one.asname or one.name.partition(".")[0])
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if literal(value):
@@ -254,25 +254,25 @@ class _FileNames:
 class _PlainReader:
     """Collects the checks of a test up to the first statement that is not plain."""
 
-    def __init__(self, names: _FileNames, sees_program: bool = False) -> None:
+    def __init__(self, names: _FileNames, resolves_in_program: bool = False) -> None:
         self._names = names
-        self._sees_program = sees_program
+        self._sees_program = resolves_in_program
         self._calls: list[ExampleCall] = []
         self._is_whole = True
         self._values: dict[str, ast.expr] = {}
-        self._passed: set[str] = set()
+        self._maybe_changed: set[str] = set()
         """Names of objects that were passed to a call, which may have changed them."""
 
-    def read(self, body: Sequence[ast.stmt], rows: Sequence[Mapping[str, ast.expr]]) -> Repeat:
+    def read(self, body: Sequence[ast.stmt], rows: Sequence[Mapping[str, ast.expr]]) -> PlainCalls:
         for row in rows:
-            self._values, self._passed = {**self._names.literals, **row}, set()
+            self._values, self._maybe_changed = {**self._names.literals, **row}, set()
             for node in body:
                 if self._statement(node):
                     continue
                 self._is_whole = False
                 if not isinstance(node, ast.Assert) or self._mutable_in(node):
                     break
-        return Repeat(tuple(self._calls), self._is_whole and bool(self._calls))
+        return PlainCalls(tuple(self._calls), self._is_whole and bool(self._calls))
 
     def _statement(self, node: ast.stmt) -> bool:
         """Collects the checks of a statement; returns whether the statement is plain."""
@@ -283,9 +283,9 @@ class _PlainReader:
                 self._names.bind(node)
                 return True
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                filled = self._filled(value)
+                filled = self._with_values(value)
                 self._values[name] = filled
-                self._passed.discard(name)
+                self._maybe_changed.discard(name)
                 return literal(filled) is not None or self._is_call(filled)
             case ast.Assert(test=test):
                 return self._check(test)
@@ -297,7 +297,7 @@ class _PlainReader:
                           body=[ast.Expr(value=ast.Call() as call)]):
                 return ast.unparse(context.func) in _RAISES and self._raising(kind, call)
             case ast.For(target=target, iter=items, body=body, orelse=[]):
-                rows = _elements(self._filled(items))
+                rows = _elements(self._with_values(items))
                 return bool(rows) and all(self._loop_body(target, row, body) for row in rows or ())
         return False
 
@@ -306,7 +306,7 @@ class _PlainReader:
         if not bound:
             return False
         self._values |= bound
-        self._passed -= bound.keys()
+        self._maybe_changed -= bound.keys()
         return all(self._statement(node) for node in body)
 
     def _check(self, test: ast.expr) -> bool:
@@ -339,13 +339,13 @@ class _PlainReader:
 
     def _add(self, call: ast.expr, expected: ast.expr, how: str, exception: str = "") -> bool:
         """Collects a plain call and its expected answer; returns whether it is plain."""
-        if self._mutable_in(call) & self._passed:
+        if self._mutable_in(call) & self._maybe_changed:
             return False
         for one in ast.walk(call):
             if isinstance(one, ast.Call):
-                self._passed |= self._mutable_in(one)
-        named = self._named(self._filled(call))
-        found = plain_call(named, self._filled(expected), exception, how)
+                self._maybe_changed |= self._mutable_in(one)
+        named = self._with_program_names(self._with_values(call))
+        found = plain_call(named, self._with_values(expected), exception, how)
         if found is not None:
             self._calls.append(found)
         return found is not None
@@ -360,10 +360,10 @@ class _PlainReader:
         }
 
     def _is_call(self, node: ast.expr) -> bool:
-        return plain_call(self._named(node), ast.Constant(None)) is not None
+        return plain_call(self._with_program_names(node), ast.Constant(None)) is not None
 
-    def _filled(self, node: ast.expr) -> ast.expr:
-        """An expression with the values of its names and library calls in their place."""
+    def _with_values(self, node: ast.expr) -> ast.expr:
+        """An expression whose names and library calls are replaced by their values."""
         values = self._values
 
         class Filling(ast.NodeTransformer):
@@ -373,14 +373,14 @@ class _PlainReader:
         filled: ast.expr = self._names.to_values.visit(Filling().visit(deepcopy(node)))
         return filled
 
-    def _named(self, node: ast.expr) -> ast.expr | None:
+    def _with_program_names(self, node: ast.expr) -> ast.expr | None:
         """A call with the program's own names; `None` where it has other names."""
-        names, sees_program = self._names, self._sees_program or self._names.has_star_import
+        names, resolves_in_program = self._names, self._sees_program or self._names.has_star_import
         is_plain = True
 
         class Naming(ast.NodeTransformer):
             def visit_Attribute(self, one: ast.Attribute) -> ast.expr:
-                if ast.unparse(one.value) in names.of_modules:
+                if ast.unparse(one.value) in names.module_aliases:
                     return ast.Name(one.attr, ast.Load())
                 self.generic_visit(one)
                 return one
@@ -389,7 +389,7 @@ class _PlainReader:
                 nonlocal is_plain
                 if one.id in names.own:
                     return ast.Name(names.own[one.id], ast.Load())
-                is_plain = is_plain and sees_program and one.id not in names.foreign
+                is_plain = is_plain and resolves_in_program and one.id not in names.foreign
                 return one
 
         named: ast.expr = Naming().visit(deepcopy(node))
@@ -397,8 +397,8 @@ class _PlainReader:
 
 
 def _rows(function: ast.FunctionDef, case: str) -> Sequence[Mapping[str, ast.expr]] | None:
-    """The arguments of the run of a test function with this pytest id, or of each run where no id
-    is known to be it; `None` where they are not literals."""
+    """The arguments of a test function in the run with this pytest id, or in all runs if no id
+    matches; `None` if they are not literals."""
     rows: list[dict[str, ast.expr]] = [{}]
     ids = [""]
     for decorator in function.decorator_list:

@@ -70,4 +70,4 @@ async def double_check(group: Group, keys: Sequence[str]) -> dict[str, str]:
         files, project, subject.task.site_dirs, subject.sandbox, watching,
         code + subject.helper_texts, subject.seeds.hash,
     )
-    return {key: result.denied[node] for key, node in nodes.items() if node in result.denied}
+    return {key: result.refuted[node] for key, node in nodes.items() if node in result.refuted}

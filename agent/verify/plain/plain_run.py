@@ -112,26 +112,26 @@ async def _one_process(
 
 async def _listen(process: Process, key: bytes, subject: Subject, run: PlainRun) -> bool:
     """Receives the process's messages; returns whether it finished, rather than ended early."""
-    patience_s = START_S
-    begun, count = "", 0
+    receive_timeout_s = START_S
+    running_test, count = "", 0
     while True:
-        message = await process.receive(patience_s)
+        message = await process.receive(receive_timeout_s)
         if isinstance(message, Outcome):
-            _cut_off(message, begun, subject, run)
+            _record_early_end(message, running_test, subject, run)
             return False
-        sent = authentic(message, key, count)
+        sent = authenticated_content(message, key, count)
         if sent is None:
             run.indicators.setdefault("", []).append(message_of("forged-message"))
             continue
         count += 1
         match sent:
-            case {"begin": str(begun)}:
-                patience_s = subject.test_s * WALL_FACTOR + GRACE_S
+            case {"begin": str(running_test)}:
+                receive_timeout_s = subject.test_s * WALL_FACTOR + GRACE_S
             case {"ended": str(test)}:
                 run.rows[test] = sent
                 if sent["status"] == "timeout":
                     subject.timed_out.append(test)
-                begun, patience_s = "", START_S
+                running_test, receive_timeout_s = "", START_S
             case {"sign": str(rule), "detail": str(detail), "test": str(test)}:
                 run.indicators.setdefault(test, []).append(message_of(rule, detail))
             case {"done": True, "problem": str(problem), "loaded": dict(loaded)}:
@@ -140,7 +140,7 @@ async def _listen(process: Process, key: bytes, subject: Subject, run: PlainRun)
                 return True
 
 
-def authentic(message: Json, key: bytes, count: int) -> dict[str, Any] | None:
+def authenticated_content(message: Json, key: bytes, count: int) -> dict[str, Any] | None:
     """The content of a message that our own runner signed; `None` for any other message."""
     match message:
         case {"said": str(text), "mark": str(mark)}:
@@ -152,16 +152,16 @@ def authentic(message: Json, key: bytes, count: int) -> dict[str, Any] | None:
     return None
 
 
-def _cut_off(outcome: Outcome, begun: str, subject: Subject, run: PlainRun) -> None:
+def _record_early_end(outcome: Outcome, running_test: str, subject: Subject, run: PlainRun) -> None:
     """Records that the process ended early, during a test or outside of any."""
-    if begun:
+    if running_test:
         if outcome.ended == "timeout":
-            subject.timed_out.append(begun)
-            run.rows[begun] = {
+            subject.timed_out.append(running_test)
+            run.rows[running_test] = {
                 "status": "timeout", "message": f"did not end within {subject.test_s:g} s",
             }
         else:
-            run.rows[begun] = {"status": "error", "message": ended(outcome)}
+            run.rows[running_test] = {"status": "error", "message": ended(outcome)}
         return
     if run.rows:
         run.indicators.setdefault("", []).append(message_of("ended-early"))

@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 
-from agent.core.domain import EXCLUDED
+from agent.core.domain import NEUTRAL_STATUSES
 from agent.verify.plain.plain_run import PlainRun
 from agent.verify.subject import Subject
 
@@ -25,7 +25,7 @@ def wrong_file(subject: Subject, run: PlainRun, code: str, *, is_entry: bool = F
     stem = subject.name.rpartition(".")[2]
     other = _namesake(stem, run.loaded)
     if not other:
-        if _may_have_tried([code, *subject.test_support.values()], stem, run):
+        if _may_have_imported([code, *subject.test_support.values()], stem, run):
             return ""
         support = {f.path for f in subject.task.support if not f.path.endswith("conftest.py")}
         other = next((path for path in run.loaded.values() if path in support), "")
@@ -42,11 +42,11 @@ def wrong_file(subject: Subject, run: PlainRun, code: str, *, is_entry: bool = F
     )
 
 
-def _may_have_tried(texts: Sequence[str], stem: str, run: PlainRun) -> bool:
+def _may_have_imported(texts: Sequence[str], stem: str, run: PlainRun) -> bool:
     """Whether the import of the program may have failed, or the tests may read it as a file."""
     named = any(re.search(rf"\b({re.escape(stem)}|solution)\b", text) for text in texts)
     as_file = any(f"{stem}.py" in text for text in texts)
-    fails = any(row.get("status") not in {"passed", *EXCLUDED} for row in run.rows.values())
+    fails = any(row.get("status") not in {"passed", *NEUTRAL_STATUSES} for row in run.rows.values())
     return as_file or (named and fails)
 
 

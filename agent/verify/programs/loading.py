@@ -23,7 +23,7 @@ def begin(jail: Any) -> None:
 
 
 class EntryFile:
-    """A program's entry file; to be created after all modules that are not the program's."""
+    """A program's entry file. Create it after all other modules are loaded."""
 
     def __init__(self, payload: dict[str, Any], folder: str) -> None:
         self.name: str = payload["name"]
@@ -34,13 +34,13 @@ class EntryFile:
         # Some jails cannot open files, so the text is part of the payload.
         self._text: str = payload["text"]
         self._code: types.CodeType | None = None
-        self._before = next(reversed(sys.modules))
+        self._last_other_module = next(reversed(sys.modules))
         """The last module loaded before the program's. Reading all the others would copy the
         memory that they share with the parent process."""
 
     def load(self) -> types.ModuleType:
         """Runs the program's text as a module in a fresh namespace, its imports included."""
-        for name in [*takewhile(self._before.__ne__, reversed(sys.modules))]:
+        for name in [*takewhile(self._last_other_module.__ne__, reversed(sys.modules))]:
             file = str(getattr(sys.modules[name], "__file__", None))
             if file.startswith(self.folder) or name in (self.name, "solution"):
                 del sys.modules[name]

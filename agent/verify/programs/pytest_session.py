@@ -29,14 +29,14 @@ _LOADED = {
 }
 
 
-def stand_by() -> None:
+def restore_library_modules() -> None:
     """Restores library modules that pytest imports while it runs, so that no file of a program
     shadows them."""
     sys.modules.update(_LOADED)
 
 
 def _make_temporary(request: Any, factory: Any) -> Any:
-    """Like pytest's own, without the test's parameters, which may be expected values."""
+    """Names folders as pytest does, but omits parameters, which may be expected values."""
     name = re.sub(r"\W", "_", request.node.name.partition("[")[0])
     return factory.mktemp(name[:30], numbered=True)
 
@@ -54,7 +54,7 @@ def imitate_command_line(arguments: Sequence[str], names_main: bool = True) -> N
 
 def start_suite(jail: Any) -> None:
     payload = jail.payload
-    stand_by()
+    restore_library_modules()
     sys.path[:0] = [os.path.join(jail.folder, one) for one in payload["roots"]]
     imitate_command_line(payload["args"])
     os.environ.update(payload["environment"])
@@ -103,7 +103,7 @@ class PytestSession:
 
 
 _PLACE = re.compile(r'^E?\s*(?:File "(.+?)", line (\d+)|(\S.*?\.py):(\d+): )', re.MULTILINE)
-_LEFT_OUT: tuple[tuple[str, Any, str], ...] = (
+_IGNORED_OPTIONS: tuple[tuple[str, Any, str], ...] = (
     ("maxfail", 0, "-x or --maxfail"), ("stepwise", False, "--stepwise"), ("lf", False, "--lf"),
     ("failedfirst", False, "--ff"), ("usepdb", False, "--pdb"), ("trace", False, "--trace"),
     ("numprocesses", None, "-n"), ("dist", "no", "-n"), ("tx", [], "-n"),
@@ -140,7 +140,7 @@ class SuiteSession(PytestSession):
     @pytest.hookimpl(hookwrapper=True)
     def pytest_cmdline_main(self, config: Any) -> Iterator[None]:
         """Resets the ignored options, after all are read and before any takes effect."""
-        for attribute, default, option in _LEFT_OUT:
+        for attribute, default, option in _IGNORED_OPTIONS:
             if getattr(config.option, attribute, default) not in (default, None, [], False, 0):
                 setattr(config.option, attribute, default)
                 if option not in self.left_out:
@@ -184,7 +184,7 @@ def marked(text: str) -> list[str]:
     return [line[1:].strip() for line in text.split("\n") if line.startswith("E ")]
 
 
-def place_in(longrepr: Any, ours: Callable[[str], bool]) -> tuple[str, int]:
+def innermost_place(longrepr: Any, ours: Callable[[str], bool]) -> tuple[str, int]:
     """The innermost place of a failure in a file accepted by `ours`; "" and 0 where none is."""
     for entry in reversed(getattr(getattr(longrepr, "reprtraceback", None), "reprentries", ())):
         where = getattr(entry, "reprfileloc", None)

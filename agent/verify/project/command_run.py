@@ -50,7 +50,7 @@ class CommandRun:
 
     @property
     def passed(self) -> bool:
-        return self.tested and _is_good(self.outcome)
+        return self.tested and _succeeded(self.outcome)
 
     @property
     def status(self) -> Status:
@@ -102,19 +102,19 @@ async def run_command(
                None)
     functions, lines = _watched(ran)
     places = _places(outcome.stderr + outcome.stdout, job.files)
-    return CommandRun(outcome, places, functions, lines, not _is_empty(outcome, command))
+    return CommandRun(outcome, places, functions, lines, not _ran_no_test(outcome, command))
 
 
-def _is_good(ended: Outcome) -> bool:
+def _succeeded(ended: Outcome) -> bool:
     return ended.ended == "completed" or (ended.ended == "exited" and ended.exit_code == 0)
 
 
-def _is_empty(ended: Outcome, command: Sequence[str]) -> bool:
+def _ran_no_test(ended: Outcome, command: Sequence[str]) -> bool:
     """Whether a command ran no test, by its exit code or, as with older unittest, its output."""
     if ended.exit_code == NO_TESTS and "pytest" in command:
         return True
     output = f"{ended.stdout}\n{ended.stderr}"
-    ends = _is_good(ended) or ended.exit_code == NO_TESTS
+    ends = _succeeded(ended) or ended.exit_code == NO_TESTS
     return bool(ends and _RAN_NONE.search(output) and not _RAN_SOME.search(output))
 
 

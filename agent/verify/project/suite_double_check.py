@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from agent.core.domain import EXCLUDED, Report, Verdict
+from agent.core.domain import NEUTRAL_STATUSES, Report, Verdict
 from agent.core.trees import retry_parse
 from agent.verify.belief import STATELESS
 from agent.verify.rewriting.expectations import exchanged, instrumented_tests
@@ -74,7 +74,7 @@ class CheckReports:
         return {test for one, test in self.ends if one in how}
 
 
-def written(files: Mapping[str, str], watching: WatchedFiles) -> list[TamperIndicator]:
+def text_indicators(files: Mapping[str, str], watching: WatchedFiles) -> list[TamperIndicator]:
     texts = [files[path] for path in watching.program]
     found = [("", "frames", "it sets the next line of a frame")] if any(
         _JUMPS.search(text) for text in texts
@@ -82,8 +82,8 @@ def written(files: Mapping[str, str], watching: WatchedFiles) -> list[TamperIndi
     return found + [("", "reaching", detail) for text in texts if (detail := reaching_code(text))]
 
 
-def watching_of(files: Mapping[str, str], editable: Sequence[str]) -> WatchedFiles:
-    """The modules of the program (`editable`); all other modules count as its tests'."""
+def watched_files(files: Mapping[str, str], editable: Sequence[str]) -> WatchedFiles:
+    """Splits modules into those of the program (`editable`) and those of its tests."""
     modules = [path for path in files if path.endswith(".py")]
     return WatchedFiles(
         tuple(path for path in modules if path in editable),
@@ -91,7 +91,7 @@ def watching_of(files: Mapping[str, str], editable: Sequence[str]) -> WatchedFil
     )
 
 
-def chosen(report: Report, wanted: Sequence[str]) -> tuple[str, ...]:
+def select_double_checked(report: Report, wanted: Sequence[str]) -> tuple[str, ...]:
     """The passing tests that are double-checked: those to be healed, others of their files, and
     more while time is left. All of them where no test is to be healed, as in a check."""
     passing = [verdict for verdict in report.verdicts if verdict.passed]
@@ -133,9 +133,9 @@ def instrumented_nodes(watching: WatchedFiles) -> list[str]:
 class DoubleCheck:
     """The result of the additional runs of passing tests."""
 
-    noticed: frozenset[str] = frozenset()
+    sensitive: frozenset[str] = frozenset()
     """Tests that failed with other expectations, by one of their checks."""
-    denied: Mapping[str, str] = field(default_factory=dict)
+    refuted: Mapping[str, str] = field(default_factory=dict)
     unreached: frozenset[str] = frozenset()
     isolated: frozenset[str] = frozenset()
     """Tests all of whose checks hold in a process without tests."""
@@ -161,37 +161,37 @@ def evaluate(
     named = frozenset(re.findall(r"\w+", texts))
     # Classes that the tests compare with other types are placeholders, which may equal anything.
     meant = {
-        kind for row in reports.checks for kind, names, is_other in _own(row)
+        kind for row in reports.checks for kind, names, is_other in _program_classes(row)
         if is_other and named & {*names}
     }
-    denied = {
+    refuted = {
         str(row["test"]): _REPORT_MESSAGES[str(row["how"])].format(row["check"])
-        for row in reports.checks if row["how"] != "failed" and not _is_meant(row, meant, named)
+        for row in reports.checks if row["how"] != "failed" and not _is_wildcard(row, meant, named)
     }
-    denied |= dict.fromkeys(reports.ended("passed by"), PASSED_BY)
+    refuted |= dict.fromkeys(reports.ended("passed by"), PASSED_BY)
     failing = reports.ended("fails", "raises")
     passing = {node for node, status in statuses.items() if status == "passed"}
-    denied |= dict.fromkeys(passing.intersection(ended) - failing, PASSED_BY)
-    denied |= dict.fromkeys(passing & failing, LOST)
-    denied |= {
-        node: denied.get(node, NOT_REPEATABLE) for node, status in statuses.items()
+    refuted |= dict.fromkeys(passing.intersection(ended) - failing, PASSED_BY)
+    refuted |= dict.fromkeys(passing & failing, LOST)
+    refuted |= {
+        node: refuted.get(node, NOT_REPEATABLE) for node, status in statuses.items()
         if status != "passed" and node not in reports.ended("fails") and node not in alone
     }
-    noticed = {str(row["test"]) for row in reports.checks if row["how"] == "failed"}
+    sensitive = {str(row["test"]) for row in reports.checks if row["how"] == "failed"}
     unreached = frozenset(reports.ended("unreached"))
-    return DoubleCheck(frozenset(noticed - denied.keys()), denied, unreached)
+    return DoubleCheck(frozenset(sensitive - refuted.keys()), refuted, unreached)
 
 
-def _is_meant(row: Mapping[str, Json], meant: set[str], named: frozenset[str]) -> bool:
+def _is_wildcard(row: Mapping[str, Json], meant: set[str], named: frozenset[str]) -> bool:
     """Whether the compared object is a placeholder of the tests, which may equal anything."""
     others = row.get("others")
     if isinstance(others, list) and named & {*map(str, others)}:
         return True
-    kinds = [kind for kind, _, _ in _own(row)]
+    kinds = [kind for kind, _, _ in _program_classes(row)]
     return bool(kinds) and meant.issuperset(kinds)
 
 
-def _own(row: Mapping[str, Json]) -> list[tuple[str, list[str], bool]]:
+def _program_classes(row: Mapping[str, Json]) -> list[tuple[str, list[str], bool]]:
     """The program's classes of compared objects, each with its names, and whether the expected
     value has another type."""
     found: list[tuple[str, list[str], bool]] = []
@@ -218,7 +218,7 @@ def _with_integrity(
     if verdict.status in ("skipped", "xfailed") and is_wanted:
         return _disbelieved(verdict, SKIPPED)
     for _, _, detail in (one for one in indicators if one[:2] == (verdict.name, "control-flow")):
-        if verdict.status in EXCLUDED:
+        if verdict.status in NEUTRAL_STATUSES:
             return _disbelieved(verdict, message_of("control-flow", detail))
     if not verdict.passed:
         return verdict
@@ -227,13 +227,13 @@ def _with_integrity(
         message_of(rule, detail) for _, rule, detail in relevant
         if _is_disbelieved(rule, detail, texts) or (rule == "expected-data" and is_wanted)
     ]
-    if verdict.name in result.denied:
-        deciding.append(result.denied[verdict.name])
+    if verdict.name in result.refuted:
+        deciding.append(result.refuted[verdict.name])
     elif verdict.name in result.unreached - result.isolated and is_wanted:
         deciding.append(UNREACHED)
     others = [message_of(rule, detail) for _, rule, detail in relevant if rule in _SUSPICIOUS_RULES]
     could = [detail for _, rule, detail in relevant if rule == "reaching"]
-    asked = verdict.name in result.noticed | result.isolated
+    asked = verdict.name in result.sensitive | result.isolated
     if deciding or (others and is_wanted and not asked):
         return _disbelieved(verdict, "; ".join(dict.fromkeys(deciding or others)))
     if verdict.name in result.isolated:

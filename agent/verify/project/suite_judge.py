@@ -18,7 +18,7 @@ from typing import Protocol
 
 from agent.core.domain import OTHER_TESTS, File, Project, Report, Script, Solution, Task, TestCase
 from agent.verify.belief import CONTRADICTS
-from agent.verify.confirmation import OTHER_HASHES
+from agent.verify.confirmation import HASH_SEEDS
 from agent.verify.evidence import gather_evidence
 from agent.verify.examples.repeated import repeat_calls
 from agent.verify.groups import Group
@@ -26,10 +26,10 @@ from agent.verify.jail_modules import imports
 from agent.verify.plain.double_check import double_checked
 from agent.verify.project.suite_double_check import (
     DoubleCheck,
-    chosen,
-    watching_of,
+    select_double_checked,
+    text_indicators,
+    watched_files,
     with_integrity,
-    written,
 )
 from agent.verify.project.suite_run import project_files, run_suite, verdicts
 from agent.verify.subject import Subject, module_name
@@ -51,7 +51,7 @@ class Judge(Protocol):
 
     def __call__(
         self, solution: Solution, tests: Sequence[TestCase], task: Task, sandbox: Sandbox, *,
-        wall_s: float, ask_twice: bool,
+        wall_s: float, recheck: bool,
     ) -> Awaitable[Report]: ...
 
 
@@ -62,7 +62,7 @@ async def project_report(
     """Judges a solution by the whole suite, or by some tests alone.
 
     Args:
-        tests: With `REST` among them, the whole suite runs.
+        tests: If one has the node `OTHER_TESTS`, the whole suite runs.
         judge: Judges tests of a file.
         seed: The hash seed of the interpreter.
         verify_passes: Whether passes are verified by further runs.
@@ -74,7 +74,7 @@ async def project_report(
     if OTHER_TESTS not in nodes and not project.command:
         project = project.model_copy(update={"arguments": (*project.arguments, *nodes)})
     files = project_files(task, solution)
-    watching = watching_of(files, project.editable)
+    watching = watched_files(files, project.editable)
     left_s = until - time.monotonic()
     run = await run_suite(
         files, project, task.site_dirs, sandbox, seed, watching=watching,
@@ -92,7 +92,7 @@ async def project_report(
     result = DoubleCheck()
     texts = "\n".join(files[path] for path in watching.tests)
     if verify_passes and report.passed:
-        watching = replace(watching, only=chosen(report, wanted))
+        watching = replace(watching, only=select_double_checked(report, wanted))
         only = watching.only
         passing = frozenset(verdict.name for verdict in report.verdicts if verdict.passed)
         untried = {*only} - {*wanted} if len(only) < len(passing) else ()
@@ -106,7 +106,7 @@ async def project_report(
                         [one.name for one in report.verdicts if not one.passed],
                     ),
                     double_checked(
-                        files, project, task.site_dirs, sandbox, watching, texts, OTHER_HASHES[1],
+                        files, project, task.site_dirs, sandbox, watching, texts, HASH_SEEDS[1],
                         untried,
                     ),
                 )
@@ -118,10 +118,10 @@ async def project_report(
                 for one in report.verdicts
             )})
         result = replace(
-            result, isolated=frozenset(alone.isolated), denied={**alone.denied, **result.denied},
+            result, isolated=frozenset(alone.isolated), refuted={**alone.refuted, **result.refuted},
             vacuous=frozenset(alone.vacuous), left_out=passing - {*only}, unjudged=alone.unjudged,
         )
-        run.reports.indicators += reports.indicators + written(files, watching)
+        run.reports.indicators += reports.indicators + text_indicators(files, watching)
     judged = with_integrity(report.verdicts, run.reports.indicators, result, wanted, texts)
     return report.model_copy(update={"verdicts": tuple(judged)})
 
@@ -131,7 +131,7 @@ class FileJudgement:
     """The result of judging a project's test files alone, by node id."""
 
     isolated: set[str] = field(default_factory=set)
-    denied: dict[str, str] = field(default_factory=dict)
+    refuted: dict[str, str] = field(default_factory=dict)
     vacuous: set[str] = field(default_factory=set)
     unjudged: dict[str, str] = field(default_factory=dict)
 
@@ -191,15 +191,15 @@ async def judge_files(
         )
         found.isolated |= {f"{path}::{key}" for key in held}
         for key, call in against.items():
-            found.denied[f"{path}::{key}"] = f"{CONTRADICTS}: {call}"
+            found.refuted[f"{path}::{key}"] = f"{CONTRADICTS}: {call}"
 
     await asyncio.gather(*(judge_pair(*pair) for pair in pairs[:MAX_PAIRS]))
-    explained = {node.partition("[")[0] for node in failing if "[" in node}
-    found.denied = {
-        node: doubt for node, doubt in found.denied.items()
-        if node.partition("[")[0] not in explained or not doubt.startswith(CONTRADICTS)
+    failing_functions = {node.partition("[")[0] for node in failing if "[" in node}
+    found.refuted = {
+        node: doubt for node, doubt in found.refuted.items()
+        if node.partition("[")[0] not in failing_functions or not doubt.startswith(CONTRADICTS)
     }
-    found.isolated -= found.denied.keys()
+    found.isolated -= found.refuted.keys()
     return found
 
 
@@ -211,14 +211,14 @@ async def _judge_file(group: Group, base: Subject, judge: Judge, found: FileJudg
     subject = group.subject
     report = await judge(
         subject.solution, group.tests, subject.task, subject.sandbox, wall_s=subject.wall_s,
-        ask_twice=False,  # the suite is double-checked anyway
+        recheck=False,  # the suite is double-checked anyway
     )
     found.isolated |= {one.name for one in report.verdicts if one.integrity == "isolated"}
     found.vacuous |= {verdict.name for verdict in report.verdicts if verdict.vacuous}
     doubts = {one.name: one.disbelieved for one in report.verdicts if one.disbelieved}
     certain = (CONTRADICTS, message_of("environment"))
-    found.denied |= {node: doubt for node, doubt in doubts.items() if doubt.startswith(certain)}
-    doubts = {node: doubt for node, doubt in doubts.items() if node not in found.denied}
+    found.refuted |= {node: doubt for node, doubt in doubts.items() if doubt.startswith(certain)}
+    doubts = {node: doubt for node, doubt in doubts.items() if node not in found.refuted}
     if not doubts or base.solution.files == subject.solution.files:
         return
     _, rows = await gather_evidence(replace(group, subject=base), verify_passes=False)
@@ -229,7 +229,7 @@ async def _judge_file(group: Group, base: Subject, judge: Judge, found: FileJudg
     for node, doubt in doubts.items():
         fresh = [one for one in doubt.split("; ") if not one.startswith(tuple(filter(None, known)))]
         if fresh:
-            found.denied[node] = "; ".join(fresh)
+            found.refuted[node] = "; ".join(fresh)
 
 
 def _imported(text: str, files: Mapping[str, str], project: Project) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """Runs a project's suite by its own pytest, or its test command, in a fresh jail.
 
 The files are the task's `support`, overridden by the solution's. pytest decides which tests there
-are; tests of the task are matched by node id, and all others count as the rest (`REST`).
+are. Tests of the task are matched by node id; `OTHER_TESTS` stands for all others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 
 from agent.core.domain import (
-    EXCLUDED,
+    NEUTRAL_STATUSES,
     OTHER_TESTS,
     JailStatus,
     Project,
@@ -29,8 +29,8 @@ from agent.core.domain import (
     Verdict,
 )
 from agent.verify import jail_modules
-from agent.verify.jail_level import jail_of
-from agent.verify.plain.plain_run import authentic
+from agent.verify.jail_level import jail_status_of
+from agent.verify.plain.plain_run import authenticated_content
 from agent.verify.project.command_run import MAX_S as COMMAND_S
 from agent.verify.project.command_run import NO_TEST, run_command
 from agent.verify.project.suite_double_check import CheckReports, WatchedFiles
@@ -40,7 +40,7 @@ from sandbox.types import Job, Json, Limits, Outcome, SandboxError, SandboxUnava
 START_S = 120.0
 TEST_S = 120.0
 SPARE_S = 10.0
-"""What the host waits longer, since the test's own timer measures processor time."""
+"""Additional seconds that the host waits, since a test's own timer measures processor time."""
 LONG_S = 5.0
 """Tests that take longer are reported while they run."""
 MAX_S = 3_600.0
@@ -135,7 +135,7 @@ def _function(node: str) -> str:
 
 
 def _fails(row: dict[str, Json]) -> bool:
-    return row["status"] != "passed" and row["status"] not in EXCLUDED
+    return row["status"] != "passed" and row["status"] not in NEUTRAL_STATUSES
 
 
 def _message(row: dict[str, Json]) -> str:
@@ -154,12 +154,12 @@ async def run_suite(
 
     Args:
         watch: Called for a long-running test, repeatedly with growing intervals.
-        watching: With it, tamper indicators of the program are reported.
+        watching: Files that are watched for tamper indicators; by default none.
         until: A deadline on the monotonic clock; the tests that have not ended then have no row.
         first: The test files that run first.
     """
     if project.command:
-        return await _by_command(dict(files), project, package_folders, sandbox, seed)
+        return await _run_test_command(dict(files), project, package_folders, sandbox, seed)
     key = secrets.token_bytes(32)
     watching = watching or WatchedFiles((), ())
     job = await suite_job("plain_suite", dict(files), project, package_folders, sandbox, {
@@ -168,7 +168,7 @@ async def run_suite(
         "first": [*first], "is_limit_given": bool(project.test_s),
         "limit_s": min(project.test_s or TEST_S, max(1.0, (until - time.monotonic()) / 3)),
     })
-    run = SuiteRun(jail=jail_of(await sandbox.isolation(job), sandbox.name))
+    run = SuiteRun(jail=jail_status_of(await sandbox.isolation(job), sandbox.name))
     limits = replace(job.limits, wall_s=MAX_S)
     async with sandbox.start(replace(job, limits=limits, seed=seed)) as process:
         with closing(_SlowReporter(watch)) as slow:
@@ -189,12 +189,12 @@ async def _add_refusals(process: Process, run: SuiteRun) -> None:
                 row["refused"] = "; ".join(refusals)
 
 
-async def _by_command(
+async def _run_test_command(
     files: dict[str, str], project: Project, package_folders: tuple[str, ...], sandbox: Sandbox,
     seed: int,
 ) -> SuiteRun:
     job = await suite_job(COMMAND, files, project, package_folders, sandbox)
-    jail = jail_of(await sandbox.isolation(job), sandbox.name)
+    jail = jail_status_of(await sandbox.isolation(job), sandbox.name)
     if jail.level == "L2":
         raise SandboxError("a test command needs files, and this jail (L2) cannot open any")
     ran = await run_command(
@@ -235,21 +235,21 @@ class _SlowReporter:
 async def _listen(
     process: Process, key: bytes, run: SuiteRun, slow: _SlowReporter, test_s: float, until: float
 ) -> None:
-    begun, collects, patience_s, count = "", "", START_S, 0
+    running_test, collects, receive_timeout_s, count = "", "", START_S, 0
     running: set[str] = set()
     while True:
-        received = await process.receive(min(patience_s, max(0.0, until - time.monotonic())))
+        received = await process.receive(min(receive_timeout_s, max(0.0, until - time.monotonic())))
         if isinstance(received, Outcome):
             run.unfinished = received.ended == "timeout" and time.monotonic() >= until
             if run.unfinished:
                 return
-            ending = _ending(received, test_s if begun else patience_s)
-            if begun:
+            ending = _ending(received, test_s if running_test else receive_timeout_s)
+            if running_test:
                 status = "timeout" if received.ended == "timeout" else "error"
-                run.outcomes[begun] = {"status": status, "message": ending}
-            run.problems.append(f"{begun or collects or 'pytest'} {ending}")
+                run.outcomes[running_test] = {"status": status, "message": ending}
+            run.problems.append(f"{running_test or collects or 'pytest'} {ending}")
             return
-        message = authentic(received, key, count)
+        message = authenticated_content(received, key, count)
         if message is None:
             run.reports.indicators.append(("", "forged-message", ""))
             continue
@@ -263,7 +263,7 @@ async def _listen(
                 run.left_out = [*map(str, options)]
                 collects = "" if nodes else collects
             case {"begin": str(node)}:
-                begun, patience_s = node, test_s + SPARE_S
+                running_test, receive_timeout_s = node, test_s + SPARE_S
                 running.add(node)
                 slow.begin(node)
             case {"ended": str(node), "status": str(status), "message": str(text),
@@ -276,7 +276,7 @@ async def _listen(
                     "status": status, "message": text, "file": file, "line": line,
                     "wall_s": wall_s, "refused": refused,
                 }
-                begun, patience_s = "", START_S
+                running_test, receive_timeout_s = "", START_S
                 slow.close()
             case {"sign": str(rule), "detail": str(detail), "test": str(test)}:
                 run.reports.indicators.append((test, rule, detail))
@@ -298,9 +298,9 @@ async def _listen(
                 return
 
 
-def _ending(ended: Outcome, patience_s: float) -> str:
+def _ending(ended: Outcome, receive_timeout_s: float) -> str:
     if ended.ended == "timeout":
-        return f"did not end within {patience_s:g} seconds"
+        return f"did not end within {receive_timeout_s:g} seconds"
     how = f"exit code {ended.exit_code}" if ended.exit_code is not None else ended.signal
     return f"ends its process ({ended.limit or how or ended.ended})"
 

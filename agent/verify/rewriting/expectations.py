@@ -1,8 +1,8 @@
 """Rewrites tests for the double-checked run: what a check expects must hold, and nothing else.
 
 A test may pass whatever it expects: by an object that equals anything, by a replaced check, or
-because the program reads the expected value and returns it. So the literals that checks expect are
-exchanged in the text (`exchanged`), and variables while they are compared: the true value is not in
+because the program reads the expected value and returns it. So expected literals are exchanged in
+the text (`exchanged`), and expected variables during the comparison: the true value is not part of
 the test. `instrument` inserts hooks that compare both the true and another value at each check, in
 random order. The test otherwise runs as before, and is made to fail at its end.
 
@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from agent.verify.rewriting.other_values import FAR, Part, is_literal, parts, unequal_value
+from agent.verify.rewriting.other_values import FAR, Replacement, is_literal, parts, unequal_value
 from agent.verify.rewriting.transform import imported_names
 
 Comparison = Literal[
@@ -52,7 +52,7 @@ _OPERATORS: dict[type[ast.cmpop], Comparison] = {
 _RAISING = ("raises", "assertRaises", "assertRaisesRegex")
 _WARNING = ("warns", "assertWarns", "assertWarnsRegex")
 _CALLED = ("assert_called_with", "assert_called_once_with", "assert_any_call")
-_NARROW = frozenset(
+_EXCHANGEABLE_EXCEPTIONS = frozenset(
     name for name, kind in vars(builtins).items()
     if isinstance(kind, type) and issubclass(kind, Exception)
     and not issubclass(ZeroDivisionError, kind)
@@ -152,21 +152,21 @@ class _FunctionNames:
 class _Rewriter(ast.NodeTransformer):
     def __init__(self, tree: ast.Module, path: str, name: str, checks: list[Check]) -> None:
         self._path, self._name, self._checks = path, name, checks
-        self.parts: list[Part] = []
+        self.parts: list[Replacement] = []
         self.tests: list[_Function] = []
         self._imported = frozenset(imported_names(tree))
         self._bound = self._imported | {
             node.id for node in ast.walk(tree)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         } | {node.name for node in ast.walk(tree) if isinstance(node, _Function | ast.ClassDef)}
-        self._within = [_FunctionNames(bound=_bound_once(tree, [*own_nodes(tree)]))]
+        self._scopes = [_FunctionNames(bound=_bound_once(tree, [*own_nodes(tree)]))]
         self._may_fail = False
-        self._awaits = False
+        self._catches = False
         """Whether an exception is expected, which operands of a check may raise."""
 
     def visit_FunctionDef(self, node: _Function) -> _Function:
         nodes = [*own_nodes(node)]
-        is_outer = len(self._within) == 1
+        is_outer = len(self._scopes) == 1
         is_test = (
             is_outer and node.name.startswith("test")
             and not any(isinstance(one, ast.Yield | ast.YieldFrom) for one in nodes)
@@ -175,7 +175,7 @@ class _Rewriter(ast.NodeTransformer):
         if is_outer:
             self._may_fail = _CATCHING.search(ast.unparse(node)) is not None
         begin = len(self._checks)
-        self._within.append(_names_of(node, nodes))
+        self._scopes.append(_names_of(node, nodes))
         body: list[ast.stmt] = []
         unconditional: list[int] = []
         leaves = False
@@ -189,7 +189,7 @@ class _Rewriter(ast.NodeTransformer):
                 self._checks[one].comparison == "loop" for one in added
             ):
                 unconditional += added
-        self._within.pop()
+        self._scopes.pop()
         if is_outer:
             self._may_fail = False
         if is_test:
@@ -223,12 +223,12 @@ class _Rewriter(ast.NodeTransformer):
         rewritten = self._condition(node.test, node)
         if rewritten is not None:
             node.test, swapped = rewritten
-            return self._swapping(node, number, swapped)
+            return self._exchange(node, number, swapped)
         return self._unchanged(node, may_fail)
 
     def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
         """Rewrites a failure raised by hand (`if a != b: raise AssertionError`) like an assert."""
-        held = _held(node)
+        held = _asserted_condition(node)
         if held is None:
             return self.generic_visit(node)
         return self.visit_Assert(ast.copy_location(ast.Assert(held), node))
@@ -236,7 +236,7 @@ class _Rewriter(ast.NodeTransformer):
     def _unchanged(self, node: ast.stmt, may_fail: bool = False) -> list[ast.stmt]:
         """A check without exchanged values, which reports when it is reached and when it holds."""
         check = self._add(node, "")
-        if may_fail or self._awaits:
+        if may_fail or self._catches:
             self._checks[check] = replace(self._checks[check], may_fail=True)
         around = [
             ast.copy_location(ast.Expr(self._call(hook, ast.Constant(check))), node)
@@ -269,7 +269,7 @@ class _Rewriter(ast.NodeTransformer):
             if rewritten is None:
                 return self._unchanged(node)
             call.args[0], swapped = rewritten
-            return self._swapping(node, number, swapped)
+            return self._exchange(node, number, swapped)
         elif attr == "assertIn" and len(call.args) >= 2 and _is_text(call.args[0]):
             call.args[:2] = self._within_text(call.args[0], call.args[1], node)
             return node
@@ -283,10 +283,10 @@ class _Rewriter(ast.NodeTransformer):
         else:
             return self._unchanged(node) if attr.startswith("assert") else node
         call.func = self._call("wrap_check", ast.Constant(number), call.func)
-        return self._swapping(node, number, swapped)
+        return self._exchange(node, number, swapped)
 
     def visit_With(self, node: ast.With) -> ast.With:
-        before, calls = (self._may_fail, self._awaits), [item.context_expr for item in node.items]
+        before, calls = (self._may_fail, self._catches), [item.context_expr for item in node.items]
         raising = [
             call for call in calls
             if isinstance(call, ast.Call) and call.args and _last(call.func) in _RAISING + _WARNING
@@ -295,11 +295,11 @@ class _Rewriter(ast.NodeTransformer):
         # A context for another builtin exception does not catch a failing check.
         self._may_fail |= any(
             not isinstance(one.args[0], ast.Name) or one.args[0].id == "AssertionError"
-            or one.args[0].id not in _NARROW | self._imported for one in raising
+            or one.args[0].id not in _EXCHANGEABLE_EXCEPTIONS | self._imported for one in raising
         )
-        self._awaits |= bool(raising)
+        self._catches |= bool(raising)
         self.generic_visit(node)
-        self._may_fail, self._awaits = before
+        self._may_fail, self._catches = before
         for call in raising:
             if _last(call.func) in _RAISING:
                 self._raising(call, node, "raising")
@@ -323,13 +323,13 @@ class _Rewriter(ast.NodeTransformer):
         if len(self._checks) == number + 1:
             self._checks.pop()
             return node
-        node.iter = self._over(node.iter, number)
+        node.iter = self._watched_iterable(node.iter, number)
         begun = ast.Expr(self._call("loop_iteration", ast.Constant(number)))
         node.body = [ast.copy_location(begun, node.body[0]), *node.body]
         return node
 
-    def _over(self, node: ast.expr, number: int) -> ast.expr:
-        """The iterable of a loop, reported; for `zip` and `enumerate` each argument."""
+    def _watched_iterable(self, node: ast.expr, number: int) -> ast.expr:
+        """Wraps the iterable of a loop in a hook; for `zip` and `enumerate`, each argument."""
         match node:
             case ast.Call(func=ast.Name("zip" | "enumerate"), args=args):
                 node.args = [
@@ -343,7 +343,7 @@ class _Rewriter(ast.NodeTransformer):
         """Rewrites a call that expects an exception, exchanging a builtin one."""
         expected = call.args[0]
         number = self._add(at, "raises")
-        if isinstance(expected, ast.Name) and expected.id in _NARROW - self._bound:
+        if isinstance(expected, ast.Name) and expected.id in _EXCHANGEABLE_EXCEPTIONS - self._bound:
             self.parts.append((expected, lambda old: "ZeroDivisionError"))
             self._checks[number] = replace(self._checks[number], raises=expected.id)
             call.args[0] = ast.Name("ZeroDivisionError", ast.Load())
@@ -418,7 +418,7 @@ class _Rewriter(ast.NodeTransformer):
                 turn = self._call("loop_iteration", ast.Constant(loop), left)
                 elt.elt.left = self._subject(check, turn)
                 elt.elt.comparators[0] = self._expected(right, check)
-                over.iter = self._over(over.iter, loop)
+                over.iter = self._watched_iterable(over.iter, loop)
                 return test, ""
         return None
 
@@ -430,15 +430,15 @@ class _Rewriter(ast.NodeTransformer):
         self, left: ast.expr, right: ast.expr, at: ast.stmt, comparison: Comparison,
         offset: int = 1, wrapped: bool = True,
     ) -> tuple[ast.expr, ast.expr, str]:
-        """The sides of a comparison, the literal or else the right one exchanged, and the exchanged
-        variable, or "". The other side is reported if it is `wrapped`."""
+        """The rewritten sides of a comparison, and the exchanged variable, or "". The literal side
+        is exchanged, or else the right one; the other is reported if `wrapped`."""
         first = is_literal(left) and not is_literal(right)
         number = self._add(at, comparison, expected_first=first, offset=offset)
         subject, expected = (right, left) if first else (left, right)
         swapped = ""
         if isinstance(expected, ast.Name):
-            names = next((one for one in self._within[:0:-1] if expected.id in one.own), None)
-            bound = (names or self._within[0]).bound.get(expected.id)
+            names = next((one for one in self._scopes[:0:-1] if expected.id in one.own), None)
+            bound = (names or self._scopes[0]).bound.get(expected.id)
             self._checks[number] = replace(self._checks[number], expected_value=bound)
             swapped = expected.id if offset == 1 and self._may_swap(expected.id, at) else ""
         hook = self._expected(expected, number)
@@ -448,7 +448,7 @@ class _Rewriter(ast.NodeTransformer):
     def _may_swap(self, name: str, at: ast.stmt) -> bool:
         """Whether a variable can be exchanged while a statement runs that names it once."""
         return (
-            name in self._within[-1].own and name not in self._within[-1].captured
+            name in self._scopes[-1].own and name not in self._scopes[-1].captured
             and sum(isinstance(node, ast.Name) and node.id == name for node in ast.walk(at)) == 1
         )
 
@@ -461,12 +461,12 @@ class _Rewriter(ast.NodeTransformer):
         build: ast.expr = ast.Constant(None)
         match node:
             case ast.Call(func=func, args=[first, *_]) if _last(func) == "approx" and (
-                _may_repeat(node)
+                _can_be_lambda_body(node)
             ):
                 exchangeable, build = [first], self._builder(node, [first])
                 self._checks[number] = replace(self._checks[number], offset=FAR)
             case ast.Call(func=func, args=args, keywords=named) if (
-                _last(func)[:1].isupper() and not is_literal(node) and _may_repeat(node)
+                _last(func)[:1].isupper() and not is_literal(node) and _can_be_lambda_body(node)
             ):
                 arguments = [*args, *(one.value for one in named)]
                 if any(map(is_literal, arguments)):
@@ -512,7 +512,7 @@ class _Rewriter(ast.NodeTransformer):
         self._checks.append(replace(check, may_fail=self._may_fail))
         return len(self._checks) - 1
 
-    def _swapping(self, node: ast.stmt, number: int, swapped: str) -> ast.stmt | list[ast.stmt]:
+    def _exchange(self, node: ast.stmt, number: int, swapped: str) -> ast.stmt | list[ast.stmt]:
         if not swapped:
             return node
         variable, target = ast.Name(swapped, ast.Load()), [ast.Name(swapped, ast.Store())]
@@ -604,7 +604,7 @@ def _may_leave(statement: ast.stmt) -> bool:
     return any(isinstance(node, ast.Return) for node in ast.walk(statement))
 
 
-def _may_repeat(node: ast.expr) -> bool:
+def _can_be_lambda_body(node: ast.expr) -> bool:
     """Whether an expression can be moved into a lambda that is called immediately."""
     return not any(
         isinstance(one, ast.Await | ast.Yield | ast.YieldFrom | ast.NamedExpr | ast.Starred)
@@ -625,7 +625,7 @@ def _number_beside(left: ast.expr, right: ast.expr) -> bool:
     return _is_number(left) != _is_number(right)
 
 
-def _held(node: ast.If) -> ast.expr | None:
+def _asserted_condition(node: ast.If) -> ast.expr | None:
     """What must hold for an `if` not to fail its test; `None` if it does anything else."""
     match node:
         case ast.If(body=[ast.Raise(exc=ast.expr() as raised)], orelse=[]) if _last(

@@ -1,4 +1,4 @@
-"""Makes other values of the same form as expected ones, and never equal to them."""
+"""Makes values that have the form of expected ones, but never equal them."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 MAX_PARTS = 10_000
-TEXT = "x7"
+OTHER_TEXT = "x7"
 FAR = 1009
 """The difference of numbers in approximate comparisons."""
 _CONTAINERS = (list, tuple, set, frozenset)
 
-Part = tuple[ast.expr, Callable[[str], str]]
+Replacement = tuple[ast.expr, Callable[[str], str]]
 """A node, and the function that changes its source."""
 
 
@@ -35,11 +35,11 @@ def unequal_value(value: Any, offset: int = 1, default: Callable[[Any], Any] = _
         case complex():
             return value + offset
         case str():
-            return value + TEXT
+            return value + OTHER_TEXT
         case bytes():
-            return value + TEXT.encode()
+            return value + OTHER_TEXT.encode()
         case None:
-            return TEXT
+            return OTHER_TEXT
         case list() | tuple() | set() | frozenset() if type(value) in _CONTAINERS:
             found = [unequal_value(one, offset + at, default) for at, one in enumerate(value)]
             return type(value)(found or [offset])
@@ -48,7 +48,7 @@ def unequal_value(value: Any, offset: int = 1, default: Callable[[Any], Any] = _
                 key: unequal_value(one, offset + at, default)
                 for at, (key, one) in enumerate(value.items())
             }
-            return changed or {TEXT: offset}
+            return changed or {OTHER_TEXT: offset}
     return default(value)
 
 
@@ -61,7 +61,7 @@ def is_literal(node: ast.expr) -> bool:
     return sum(1 for _ in ast.walk(node)) < MAX_PARTS
 
 
-def parts(node: ast.expr, offset: int = 1) -> Iterator[Part]:
+def parts(node: ast.expr, offset: int = 1) -> Iterator[Replacement]:
     match node:
         case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements) if (
             elements
@@ -79,7 +79,7 @@ def parts(node: ast.expr, offset: int = 1) -> Iterator[Part]:
 
 
 def _longer(old: str) -> str:
-    """The source of a string literal, with `TEXT` appended to its value."""
+    """The source of a string literal, with `OTHER_TEXT` appended to its value."""
     is_long = old[-3:] in ('"""', "\'\'\'") and len(old.lstrip("rRbBuU")) > 5
     quote = old[-3:] if is_long else old[-1:]
-    return f"{old.removesuffix(quote)}{TEXT}{quote}"
+    return f"{old.removesuffix(quote)}{OTHER_TEXT}{quote}"

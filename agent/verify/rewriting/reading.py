@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SNIPPET = "<test>"
 
 
-class Reading:
+class CompiledSnippet:
     __slots__ = ("attributes", "code", "imports_program", "sites")
 
     def __init__(
@@ -31,7 +31,7 @@ class Reading:
         self.imports_program = imports_program
 
 
-def read(tree: ast.Module, name: str, modules: Collection[str]) -> Reading:
+def read(tree: ast.Module, name: str, modules: Collection[str]) -> CompiledSnippet:
     """Compiles a test with recorded comparisons, and changes the tree; raises like `compile`."""
     attributes = frozenset(
         node.value.id for node in ast.walk(tree)
@@ -42,10 +42,10 @@ def read(tree: ast.Module, name: str, modules: Collection[str]) -> Reading:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         code = compile(marked, name, "exec", dont_inherit=True)
-    return Reading(code, sites, attributes, imports_program)
+    return CompiledSnippet(code, sites, attributes, imports_program)
 
 
-def import_missing_modules(reading: Reading, names: dict[str, Any]) -> None:
+def import_missing_modules(reading: CompiledSnippet, names: dict[str, Any]) -> None:
     """Binds standard library modules that a snippet uses without importing them, where their names
     are free."""
     for name in reading.attributes:

@@ -92,23 +92,23 @@ class _Asserts(ast.NodeTransformer):
     def __init__(self, names: set[str], sites: list[Site]) -> None:
         self._names = names
         self._sites = sites
-        self._within: ast.Assert | None = None
+        self._current_assert: ast.Assert | None = None
 
     def visit_Assert(self, node: ast.Assert) -> ast.Assert:
         source = ast.unparse(node.test)
-        self._within = node
+        self._current_assert = node
         test = self.visit(node.test)
         if not _is_recorded(test):
             number = self._site("", source, "a true value", False, node)
             test = _call(HOLDS, number, test)
-        self._within = None
+        self._current_assert = None
         return ast.copy_location(ast.Assert(test, node.msg), node)
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        if self._within is None:
+        if self._current_assert is None:
             return node
         sides = [ast.unparse(node.left), ast.unparse(node.comparators[-1])]
         swapped = self._rank(node.comparators[-1]) > self._rank(node.left)
@@ -123,7 +123,7 @@ class _Asserts(ast.NodeTransformer):
     def _site(
         self, operator: str, got: str, expected: str, swapped: bool, node: ast.Assert | ast.Compare
     ) -> int:
-        message = self._within is not None and self._within.msg is not None
+        message = self._current_assert is not None and self._current_assert.msg is not None
         self._sites.append(Site(operator, got, expected, swapped, node.lineno, message))
         return len(self._sites) - 1
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from llm.asking.schemas import Schema, in_words, inlined
+from llm.asking.schemas import Schema, inlined, schema_text
 from llm.errors import BadPrompt, NoProvider
 from llm.provider import install_words
 
@@ -42,7 +42,7 @@ class Grammars:
 
         Raises `BadPrompt` for an unbounded schema, which a model could fill to the token limit.
         """
-        in_words(inlined(schema))
+        schema_text(inlined(schema))
         grammar = self._library.LLMatcher.grammar_from_json_schema(
             json.dumps(schema), overrides=_FORM
         )

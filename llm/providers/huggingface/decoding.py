@@ -19,14 +19,14 @@ from transformers import GenerationConfig, LogitsProcessorList, StoppingCriteria
 from llm.errors import ContextOverflow, Overloaded, ProviderDown
 from llm.providers.huggingface.chat import tokens_of
 from llm.providers.huggingface.constrain import Grammars
-from llm.providers.huggingface.host import Ended
+from llm.providers.huggingface.host import FinishedAnswer
 from llm.types import Code, Finish, Json, Request, Usage
 
 _BROKEN = "\ufffd"
 """What a tokenizer writes for bytes that do not form a complete character."""
 
 
-class Listener:
+class StreamDecoder:
     """Calls `emit` with each new piece of text and records how the answer ended.
 
     A forward pass that verifies copied tokens yields several at once. Those after the end are
@@ -43,7 +43,7 @@ class Listener:
         self._closing = closing
         self._text = ""
         self._heard: list[int] = []
-        self._shown = self._whole = 0  # decoding starts at the first; new text follows the second
+        self._shown = self._whole = 0  # token indexes: decode from _shown, new text from _whole
         self.tokens = 0
         self.finish: Finish | None = None
 
@@ -75,11 +75,11 @@ class Listener:
         self._emit(self._text[done:])
 
 
-class _Step:
+class _StopRule:
     """A stopping criterion that passes new tokens to the listener after each forward pass. (A
     streamer is called later and cannot stop the decoding.)"""
 
-    def __init__(self, listener: Listener, asked: int, cancelled: threading.Event) -> None:
+    def __init__(self, listener: StreamDecoder, asked: int, cancelled: threading.Event) -> None:
         self._listener = listener
         self._heard = asked
         self._cancelled = cancelled
@@ -112,7 +112,7 @@ class LocalModel:
 
     def answer(
         self, request: Request, emit: Callable[[str], None], cancelled: threading.Event
-    ) -> Ended:
+    ) -> FinishedAnswer:
         """Writes the answer piece by piece to `emit`. Raises an `LlmError`."""
         try:
             with torch.inference_mode():
@@ -128,7 +128,7 @@ class LocalModel:
 
     def _answer(
         self, request: Request, emit: Callable[[str], None], cancelled: threading.Event
-    ) -> Ended:
+    ) -> FinishedAnswer:
         started = time.monotonic()
         question = tokens_of(self.tokenizer, request)
         limit = self._token_limit(request, len(question))
@@ -140,15 +140,15 @@ class LocalModel:
         if request.prefill is not None:
             emit(request.prefill.text)
             closing = request.prefill.stop
-        listener = Listener(self._decode, self.ends, emit, closing)
+        listener = StreamDecoder(self._decode, self.ends, emit, closing)
         self.network.generate(
             asked, attention_mask=torch.ones_like(asked),
             generation_config=self._generation_config(request, limit), logits_processor=processors,
-            stopping_criteria=StoppingCriteriaList([_Step(listener, len(question), cancelled)]),
+            stopping_criteria=StoppingCriteriaList([_StopRule(listener, len(question), cancelled)]),
         )
         finish = listener.finish or "length"
         full = finish == "length" and limit < request.max_tokens
-        return Ended(
+        return FinishedAnswer(
             finish, Usage(input=len(question), output=listener.tokens),
             f"the context window of {self.window} tokens was full" if full else "",
             time.monotonic() - started, cancelled.is_set(),

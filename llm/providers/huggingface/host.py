@@ -28,12 +28,12 @@ Emit = Callable[[str], None]
 
 STOP_S = 10.0
 """How long the process waits for the worker at exit, since a load cannot be interrupted."""
-HELLO = Request("warming", "", (Message("user", "Hello"),), max_tokens=4)
+WARM_UP = Request("warming", "", (Message("user", "Hello"),), max_tokens=4)
 """The warm-up request after loading, since the first forward pass is slower than others."""
 
 
 @dataclass(frozen=True)
-class Ended:
+class FinishedAnswer:
     """How an answer ended, with its usage and time."""
 
     finish: Finish
@@ -44,7 +44,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class LoadedModel:
+class ModelVariant:
     """A model and its format; providers with the same values share the loaded model."""
 
     model: str
@@ -59,7 +59,7 @@ class ModelState:
     fault: str = ""
     """Why it could not be loaded."""
     model: LocalModel | None = None
-    last: Ended | None = None
+    last: FinishedAnswer | None = None
     """The last call that was not cancelled."""
 
 
@@ -72,27 +72,27 @@ class ModelHost:
         self._calls: set[threading.Event] = set()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._places: dict[LoadedModel, ModelState] = {}
-        self._holders: Counter[LoadedModel] = Counter()
+        self._states: dict[ModelVariant, ModelState] = {}
+        self._holders: Counter[ModelVariant] = Counter()
 
-    def hold(self, which: LoadedModel) -> ModelState:
+    def hold(self, which: ModelVariant) -> ModelState:
         """Registers a provider that uses this model, so that it stays loaded."""
         with self._lock:
             self._holders[which] += 1
-            return self._places.setdefault(which, ModelState())
+            return self._states.setdefault(which, ModelState())
 
-    def release(self, which: LoadedModel) -> None:
+    def release(self, which: ModelVariant) -> None:
         """Undoes one `hold`. The model stays loaded until another one is loaded."""
         with self._lock:
             self._holders[which] -= 1
 
     def ask(
-        self, which: LoadedModel, key: Secret, request: Request, emit: Emit,
+        self, which: ModelVariant, key: Secret, request: Request, emit: Emit,
         cancelled: threading.Event,
-    ) -> Future[Ended]:
+    ) -> Future[FinishedAnswer]:
         """Queues a request. `emit` receives the text in the worker's thread; the future resolves at
         the end of the answer. A future that is cancelled while it waits is not run."""
-        future: Future[Ended] = Future()
+        future: Future[FinishedAnswer] = Future()
 
         def job() -> None:
             if cancelled.is_set():
@@ -106,7 +106,7 @@ class ModelHost:
                 future.set_exception(error)
             else:
                 if not ended.cancelled:
-                    self._places[which].last = ended
+                    self._states[which].last = ended
                 future.set_result(ended)
             finally:
                 self._calls.discard(cancelled)
@@ -135,22 +135,22 @@ class ModelHost:
         while (job := self._jobs.get()) is not None:
             job()
 
-    def _loaded(self, which: LoadedModel, key: Secret) -> LocalModel:
-        place = self._places[which]
-        if place.model is not None:
-            return place.model
+    def _loaded(self, which: ModelVariant, key: Secret) -> LocalModel:
+        model_state = self._states[which]
+        if model_state.model is not None:
+            return model_state.model
         self._unload_unused()
-        place.state, place.fault = "loading", ""
+        model_state.state, model_state.fault = "loading", ""
         try:
             model = self._load(which, key)
-            model.answer(HELLO, lambda piece: None, threading.Event())
+            model.answer(WARM_UP, lambda piece: None, threading.Event())
         except BaseException as error:  # the next call may try again
-            place.state, place.fault = "failed", str(error)
+            model_state.state, model_state.fault = "failed", str(error)
             raise
-        place.model, place.state = model, "loaded"
+        model_state.model, model_state.state = model, "loaded"
         return model
 
-    def _load(self, which: LoadedModel, key: Secret) -> LocalModel:
+    def _load(self, which: ModelVariant, key: Secret) -> LocalModel:
         if self._loader is not None:
             return self._loader(which.model, key, which.four_bit)
         from llm.providers.huggingface.loading import load
@@ -160,12 +160,12 @@ class ModelHost:
     def _unload_unused(self) -> None:
         """Frees the models that no provider uses, before another is loaded."""
         with self._lock:
-            for which, place in self._places.items():
+            for which, model_state in self._states.items():
                 if self._holders[which] <= 0:
-                    place.model, place.state = None, "waiting"
+                    model_state.model, model_state.state = None, "waiting"
 
 
 @cache
-def this_process() -> ModelHost:
+def shared_host() -> ModelHost:
     """The host that all providers of this process share."""
     return ModelHost()

@@ -89,16 +89,16 @@ def load(name: str, key: Secret, four_bit: bool, hardware: Hardware | None = Non
     logging.disable_progress_bar()
     here = this_hardware() if hardware is None else hardware
     dtype = here.dtype
-    with explained(name, key):
-        config = found(name, key)
-        _fits(name, config, here, four_bit)
-        tokenizer = AutoTokenizer.from_pretrained(name, token=token_of(key))
+    with translate_errors(name, key):
+        config = load_config(name, key)
+        _require_memory(name, config, here, four_bit)
+        tokenizer = AutoTokenizer.from_pretrained(name, token=hub_token(key))
         quantized = BitsAndBytesConfig(
             load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True,
             bnb_4bit_compute_dtype=getattr(torch, dtype),
         )
         network: Any = AutoModelForCausalLM.from_pretrained(
-            name, config=config, token=token_of(key), dtype=getattr(torch, dtype),
+            name, config=config, token=hub_token(key), dtype=getattr(torch, dtype),
             device_map={"": here.device}, quantization_config=quantized if four_bit else None,
         )
     words = (
@@ -131,18 +131,18 @@ def local_model(name: str, network: Any, tokenizer: Any, words: str, lookup: int
     )
 
 
-def found(name: str, key: Secret) -> Any:
+def load_config(name: str, key: Secret) -> Any:
     """The model's configuration, a small file that shows that the model is accessible."""
-    with explained(name, key):
-        return AutoConfig.from_pretrained(name, token=token_of(key), trust_remote_code=False)
+    with translate_errors(name, key):
+        return AutoConfig.from_pretrained(name, token=hub_token(key), trust_remote_code=False)
 
 
-def token_of(key: Secret) -> str | bool:
+def hub_token(key: Secret) -> str | bool:
     """The token, or `False` for none; `None` would send this machine's login token."""
     return key.reveal() or False
 
 
-def _fits(name: str, config: Any, here: Hardware, four_bit: bool) -> None:
+def _require_memory(name: str, config: Any, here: Hardware, four_bit: bool) -> None:
     """Raises `NoProvider` if the weights do not fit into memory. Linux overcommits memory and would
     kill the process instead of raising an exception."""
     if here.free_mib is None:
@@ -174,7 +174,7 @@ def needed_mib(matrices: int, others: int, dtype: Dtype, four_bit: bool) -> int:
 
 
 @contextmanager
-def explained(name: str, key: Secret) -> Iterator[None]:
+def translate_errors(name: str, key: Secret) -> Iterator[None]:
     """Converts the libraries' exceptions into `LlmError`s. Hub errors are wrapped in others."""
     try:
         yield

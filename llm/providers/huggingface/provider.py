@@ -11,10 +11,10 @@ from importlib.util import find_spec
 from llm.errors import ProviderDown, TimedOut
 from llm.keys import Secret
 from llm.provider import Connection, escape_surrogates, estimated_tokens
-from llm.providers.huggingface.host import HELLO, LoadedModel, ModelHost, this_process
+from llm.providers.huggingface.host import WARM_UP, ModelHost, ModelVariant, shared_host
 from llm.types import Reply, Request, Stream, Usage
 
-NEEDED = ("torch", "transformers", "accelerate")
+REQUIRED_PACKAGES = ("torch", "transformers", "accelerate")
 
 
 class HuggingFaceProvider:
@@ -28,14 +28,14 @@ class HuggingFaceProvider:
     thinks = False
 
     def __init__(self, connection: Connection, host: ModelHost | None = None) -> None:
-        for package in NEEDED:
+        for package in REQUIRED_PACKAGES:
             if find_spec(package) is None:
                 raise ModuleNotFoundError(f"No module named {package!r}", name=package)
         self.model = connection.model
         self._key = connection.key
-        self._which = LoadedModel(connection.model, bool(connection.option("four_bit")))
-        self._host = host if host is not None else this_process()
-        self._place = self._host.hold(self._which)
+        self._which = ModelVariant(connection.model, bool(connection.option("four_bit")))
+        self._host = host if host is not None else shared_host()
+        self._model_state = self._host.hold(self._which)
         self._calls: set[threading.Event] = set()
         self._closed = False
 
@@ -66,7 +66,7 @@ class HuggingFaceProvider:
                     raise TimedOut(
                         f"{self.model} {doing} after {request.deadline_s:g} s: try again, or raise "
                         "the time limit",
-                        started=bool(text), usage=self._until_now(request, text),
+                        started=bool(text), usage=self._partial_usage(request, text),
                     ) from error
                 if piece is None:
                     break
@@ -77,7 +77,7 @@ class HuggingFaceProvider:
             if future.cancelled() or (ended := future.result()).cancelled:
                 raise ProviderDown(
                     f"{self.model} was closed while it answered",
-                    started=bool(text), usage=self._until_now(request, text),
+                    started=bool(text), usage=self._partial_usage(request, text),
                 )
         finally:
             cancelled.set()
@@ -96,23 +96,23 @@ class HuggingFaceProvider:
         return (self.model,)
 
     def count(self, text: str) -> int:
-        model = self._place.model
+        model = self._model_state.model
         if model is None:
             return estimated_tokens(text)
         return len(model.counting.encode(escape_surrogates(text), add_special_tokens=False).ids)
 
     @property
     def exact(self) -> bool:
-        return self._place.model is not None
+        return self._model_state.model is not None
 
     @property
     def window(self) -> int | None:
-        model = self._place.model
+        model = self._model_state.model
         return None if model is None else model.window
 
     def describe(self) -> str:
         """The model's state, device and speed, for people."""
-        place = self._place
+        place = self._model_state
         text = f"{self.model}: {place.state}{place.fault and f' ({place.fault})'}"
         if place.model is not None:
             text += f", {place.model.words}"
@@ -122,11 +122,11 @@ class HuggingFaceProvider:
 
     def loading(self) -> str:
         """The loading state for people; empty unless the model is being loaded."""
-        return self.describe() if self._place.state == "loading" else ""
+        return self.describe() if self._model_state.state == "loading" else ""
 
     def warm(self) -> None:
         """Starts loading the model. The first request waits for it and gets its errors."""
-        self._host.ask(self._which, self._key, HELLO, lambda piece: None, threading.Event())
+        self._host.ask(self._which, self._key, WARM_UP, lambda piece: None, threading.Event())
 
     async def close(self) -> None:
         for cancelled in self._calls:
@@ -135,7 +135,7 @@ class HuggingFaceProvider:
             self._closed = True
             self._host.release(self._which)
 
-    def _until_now(self, request: Request, text: str) -> Usage:
+    def _partial_usage(self, request: Request, text: str) -> Usage:
         """Our own token counts of an incomplete call."""
         if not text:
             return Usage(estimated=True)
@@ -152,6 +152,6 @@ async def _next(pieces: asyncio.Queue[str | None], left_s: float) -> str | None:
 
 
 def _find(model: str, key: Secret) -> None:
-    from llm.providers.huggingface.loading import found
+    from llm.providers.huggingface.loading import load_config
 
-    found(model, key)
+    load_config(model, key)

@@ -26,7 +26,7 @@ from typing import Literal
 
 from llm.errors import NoProvider, UnknownModel
 from llm.keys import Secret
-from llm.providers.llamacpp.files import fetched
+from llm.providers.llamacpp.files import fetch_file
 from llm.providers.machine import cores, free_mib
 
 State = Literal["waiting", "downloading", "loading", "loaded", "failed"]
@@ -40,7 +40,7 @@ CONTEXT_BYTES = 40 * 2**10
 """Memory per token of context for a model of about 3B parameters with grouped-query attention."""
 STOP_S = 5.0
 DYING_S = 0.2
-PASSED_ON = re.compile(
+ENV_PATTERN = re.compile(
     r"(PATH|HOME|LD_LIBRARY_PATH|PYTHONPATH|LANG|TMPDIR|(CUDA|GGML|LLAMA|HIP|ROCR?|VK|OMP)_\w+)"
 )
 """The environment variables that a child inherits; none holds a key."""
@@ -85,11 +85,11 @@ class ModelServer:
     """The process of a child and its error output."""
 
     def __init__(self) -> None:
-        self._complaints = tempfile.TemporaryFile()  # noqa: SIM115 - lives with the process
+        self._stderr_file = tempfile.TemporaryFile()  # noqa: SIM115 - lives with the process
         self.process = subprocess.Popen(
             [sys.executable, "-P", str(Path(__file__).with_name("serve.py"))],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._complaints, text=True,
-            env={name: value for name, value in os.environ.items() if PASSED_ON.fullmatch(name)},
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr_file, text=True,
+            env={name: value for name, value in os.environ.items() if ENV_PATTERN.fullmatch(name)},
             start_new_session=True,  # Ctrl+C must only reach this process, which ends the child
         )
 
@@ -108,8 +108,8 @@ class ModelServer:
 
     def library_error(self) -> str:
         """The first error message of the library; empty without one."""
-        self._complaints.seek(0)
-        text = self._complaints.read().decode("utf-8", "replace")
+        self._stderr_file.seek(0)
+        text = self._stderr_file.read().decode("utf-8", "replace")
         found = re.search(r"error loading model: (.*)", text) or re.search(r" E \S+ *(.*)", text)
         return " ".join(found[1].split())[:200] if found else ""
 
@@ -135,7 +135,7 @@ class ModelServer:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        self._complaints.close()
+        self._stderr_file.close()
 
 
 @dataclass
@@ -177,14 +177,14 @@ class Child:
             ).start()
             return start
 
-    def listening(self) -> Address | None:
+    def loaded_address(self) -> Address | None:
         """The server's address if it is loaded."""
         start = self._start
         is_over = start is not None and start.done() and start.exception() is None
         return start.result() if start is not None and is_over and self.state == "loaded" else None
 
     def exit_message(self) -> str:
-        """How the process ended, after a short wait for it to end; empty while it runs."""
+        """How the process ended; waits shortly for its end. Empty if it still runs."""
         server = self._server
         if server is None:
             return ""
@@ -236,9 +236,9 @@ class Child:
                 self._end()
             self.fault = ""
             self.state, self.share = "downloading", 0.0
-            path = fetched(self.which.model, key, self._report_progress)
+            path = fetch_file(self.which.model, key, self._report_progress)
             self.state = "loading"
-            address = self._served(path)
+            address = self._start_server(path)
         except BaseException as error:  # noqa: BLE001 - raised where the start is waited for
             self.state, self.fault = "failed", str(error)
             start.set_exception(error)
@@ -249,7 +249,7 @@ class Child:
     def _report_progress(self, done: int, total: int) -> None:
         self.share = done / total if total else 0.0
 
-    def _served(self, path: Path) -> Address:
+    def _start_server(self, path: Path) -> Address:
         self.memory_mib = self.which.needed_mib(path)
         free = free_mib()
         if free is not None and self.memory_mib > free:
@@ -278,7 +278,7 @@ class Children:
         self._lock = threading.Lock()
         atexit.register(self.stop)
 
-    def held(self, which: ServedModel) -> Child:
+    def reserve(self, which: ServedModel) -> Child:
         """The child of a model, reserved for a provider until `release`."""
         with self._lock:
             if which not in self._all:
@@ -288,7 +288,7 @@ class Children:
         return child
 
     def release(self, child: Child) -> None:
-        """Undoes one `held`. The server runs until another model is loaded."""
+        """Undoes one `reserve`. The server runs until another model is loaded."""
         with self._lock:
             child.holders -= 1
 

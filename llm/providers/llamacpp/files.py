@@ -26,7 +26,7 @@ SPARE_BYTES = 2**28
 """The disk space that a download must leave free."""
 
 
-def fetched(model: str, key: Secret, progress: Progress) -> Path:
+def fetch_file(model: str, key: Secret, progress: Progress) -> Path:
     """The file of a model, downloaded if needed. Blocks; raises an `LlmError`.
 
     `model` is a path, or `owner/name:file.gguf` on the Hub; `key` is the Hub's key, if any. An
@@ -62,7 +62,7 @@ def _from_hub(repo: str, file: str, key: Secret, progress: Progress) -> Path:
     try:
         url = hub.hf_hub_url(repo, file)
         asked = hub.get_hf_file_metadata(url, token=token)
-        _has_room(asked.size or 0, cache, name)
+        _require_disk_space(asked.size or 0, cache, name)
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.with_name(f"{path.name}.part").open("ab") as part:
             fcntl.flock(part, fcntl.LOCK_EX)  # another process may download it
@@ -122,7 +122,7 @@ def _explained(error: Exception, repo: str, file: str, absent: type[Exception]) 
     )
 
 
-def _has_room(needed: int, folder: Path, name: str) -> None:
+def _require_disk_space(needed: int, folder: Path, name: str) -> None:
     """Raises `NoProvider` if the disk has too little space for a download."""
     there = next(one for one in (folder, *folder.parents) if one.exists())
     free = shutil.disk_usage(there).free

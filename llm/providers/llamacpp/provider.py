@@ -17,7 +17,7 @@ from llm.providers.openai import OpenAiProvider
 from llm.providers.wire import ReplyStream
 from llm.types import Request, Stream
 
-NOWHERE = "http://127.0.0.1/v1"
+PLACEHOLDER_URL = "http://127.0.0.1/v1"
 """The placeholder for the address of a child that has not started."""
 COUNTING_S = 2.0
 
@@ -33,24 +33,24 @@ class LlamaCppProvider(OpenAiProvider):
         for package in ("xllamacpp", "huggingface_hub"):
             if find_spec(package) is None:
                 raise ModuleNotFoundError(f"No module named {package!r}", name=package)
-        super().__init__(replace(connection, base_url=NOWHERE, key=NO_KEY))
+        super().__init__(replace(connection, base_url=PLACEHOLDER_URL, key=NO_KEY))
         self.connection = connection
         self.place = f"llama.cpp with {self.model}"
         self._host = host if host is not None else children()
-        self._child: Child = self._host.held(ServedModel(
+        self._child: Child = self._host.reserve(ServedModel(
             self.model, threads=int(connection.option("threads")),
             context=int(connection.option("context")), slots=int(connection.option("slots")),
             idle_s=int(connection.option("idle_s")),
         ))
         self._held = True
-        self._counted: dict[str, int] = {}
+        self._token_counts: dict[str, int] = {}
         self._counter: httpx2.Client | None = None
         self._is_counting = True
         """Whether the last count came from the server."""
 
     @property
     def exact(self) -> bool:  # type: ignore[override]
-        return self._is_counting and self._child.listening() is not None
+        return self._is_counting and self._child.loaded_address() is not None
 
     @property
     def window(self) -> int | None:
@@ -64,7 +64,7 @@ class LlamaCppProvider(OpenAiProvider):
         await self._ready(request.deadline_s)
         with self._child.in_use():
             if self.parameters_b is None:
-                await self.unbilled(super().list_models())
+                await self.call_unbilled(super().list_models())
             async with aclosing(super().stream(request)) as pieces:
                 async for piece in pieces:
                     yield piece
@@ -82,10 +82,10 @@ class LlamaCppProvider(OpenAiProvider):
 
     def count(self, text: str) -> int:
         """The exact count once the model is loaded and its server answers, else an estimate."""
-        address = self._child.listening()
+        address = self._child.loaded_address()
         if address is None:
             return estimated_tokens(text)
-        if text not in self._counted:
+        if text not in self._token_counts:
             if self._counter is None:
                 self._counter = httpx2.Client(timeout=COUNTING_S, trust_env=False)
             try:
@@ -94,12 +94,12 @@ class LlamaCppProvider(OpenAiProvider):
                     json={"content": escape_surrogates(text)},
                     headers={"Authorization": f"Bearer {address.key.reveal()}"},
                 )
-                self._counted[text] = len(reply.raise_for_status().json()["tokens"])
+                self._token_counts[text] = len(reply.raise_for_status().json()["tokens"])
             except (httpx2.HTTPError, ValueError, KeyError):
                 self._is_counting = False  # the next call reports what happened to the server
                 return estimated_tokens(text)
             self._is_counting = True
-        return self._counted[text]
+        return self._token_counts[text]
 
     def describe(self) -> str:
         """The model's state, memory and speed, for people."""

@@ -1,4 +1,4 @@
-"""Looks through descriptors, passes them on, takes them all."""
+"""Attacks by file descriptors: reads inherited ones, passes them on, uses them up."""
 
 
 def find_a_secret_in_an_inherited_descriptor():

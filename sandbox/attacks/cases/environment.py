@@ -26,7 +26,7 @@ def walk_the_block_of_the_environment():
 def read_the_stack_where_the_first_environment_lay():
     """read the stack where the first environment lay"""
     libc.getauxval.restype = ctypes.c_ulong
-    top = libc.getauxval(31)  # the name of the program; the environment lies below it
+    top = libc.getauxval(31)  # AT_EXECFN, the program's path; the environment is below it
     found(secret("key") in ctypes.string_at(top - 32_768, 32_768))
 
 

@@ -1,4 +1,4 @@
-"""Reads, writes, leaves the folder, reaches devices."""
+"""Attacks on files: reads, writes, leaves the job's folder, opens devices."""
 
 
 def read_the_list_of_users():
@@ -185,8 +185,8 @@ def open_a_file_by_its_handle():
     """open a file by its handle"""
     handle = ctypes.create_string_buffer((128).to_bytes(4, sys.byteorder), 136)
     name = world["open_file"].encode()
-    otherwise(-1, "name_to_handle_at", -100, name, handle, words(0), 0)
-    folder = otherwise(-1, "openat", -100, b"/", 0)
+    call_or(-1, "name_to_handle_at", -100, name, handle, words(0), 0)
+    folder = call_or(-1, "openat", -100, b"/", 0)
     call("open_by_handle_at", folder, handle, 0)
 
 

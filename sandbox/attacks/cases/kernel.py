@@ -1,4 +1,4 @@
-"""Calls in which faults of the kernel are found."""
+"""Attacks by system calls that often have vulnerabilities or change the machine."""
 
 
 def change_its_own_priority():
@@ -253,7 +253,7 @@ def call_by_the_numbers_of_32_bit_programs():
 
 def call_by_the_numbers_of_x32_programs():
     """call by the numbers of x32 programs"""
-    forking_code(0x40000000 + numbered("getpid"))()
+    forking_code(0x40000000 + syscall_number("getpid"))()
 
 
 def rebuild_the_jail_around_itself():

@@ -1,4 +1,4 @@
-"""Takes memory."""
+"""Attacks that allocate too much memory."""
 
 
 def take_memory_by_objects():

@@ -1,4 +1,4 @@
-"""Talks: to the network, to the host's sockets, to the kernel by sockets."""
+"""Attacks by sockets: on the network, on the host's sockets, on the kernel."""
 
 
 def connect_to_the_host_by_tcp():
@@ -36,7 +36,7 @@ def resolve_a_name():
     """resolve a name"""
     result = ctypes.c_void_p()
     if libc.getaddrinfo(b"localhost", b"80", None, ctypes.byref(result)):
-        socket(2, 2)  # without a file of names only a socket could tell
+        socket(2, 2)  # without /etc/hosts the lookup needs a socket
         found(False)
 
 

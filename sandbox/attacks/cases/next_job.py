@@ -1,4 +1,4 @@
-"""Leaves something for another job, which looks for it in `..._next`; or meets one that runs."""
+"""Attacks on another job: the next one, which runs `..._next`, or one that runs meanwhile."""
 
 
 def leave_a_file_for_the_next_job():

@@ -1,4 +1,4 @@
-"""Writes without end."""
+"""Attacks that write too much output."""
 
 
 def flood_standard_output():

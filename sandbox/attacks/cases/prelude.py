@@ -1,4 +1,4 @@
-"""The words of an attack; it needs nothing but the standard library."""
+"""Helper functions of attack scripts, which use only the standard library."""
 
 import ctypes, errno, json, os, sys, time
 
@@ -8,7 +8,7 @@ libc.mmap.restype = ctypes.c_void_p
 REPORT = [1]
 
 class Absent(Exception):
-    """What was looked for is not there."""
+    """The attack found nothing."""
 
 def report(**what):
     os.write(REPORT[0], b"\n" + json.dumps(what).encode() + b"\n")
@@ -17,30 +17,30 @@ def failed():
     number = ctypes.get_errno()
     raise OSError(number, os.strerror(number))
 
-def numbered(name):
+def syscall_number(name):
     return NUMBERS[name]
 
 def call(name, *arguments):
-    """A system call without a library between."""
+    """Makes a system call by its number, without a wrapper of the C library."""
     made = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
     result = libc.syscall(ctypes.c_long(NUMBERS[name]), *made)
     if result == -1:
         failed()
     return result
 
-def otherwise(instead, name, *arguments):
-    """The call's result, or `instead` where it is refused: the next call is the one that counts."""
+def call_or(instead, name, *arguments):
+    """The call's result, or `instead` if it is refused, so that a later call decides the result."""
     try:
         return call(name, *arguments)
     except OSError:
         return instead
 
-def found(sign):
-    if not sign:
+def found(value):  # raises Absent for an empty value
+    if not value:
         raise Absent
 
 def secret(name):
-    """The planted secret of that name; it is handed over reversed, so no search finds itself."""
+    """The planted secret; passed reversed, so that a search does not find its own argument."""
     return world[name][::-1].encode()
 
 def words(*values):
@@ -84,20 +84,20 @@ def machine_code(code):
     return run
 
 def forking_code(number):
-    """A call that may make a process, which ends at once without touching its stack."""
+    """A system call in machine code; a process that it creates exits at once, without a stack."""
     return machine_code(
         b"\xb8" + number.to_bytes(4, "little") + b"\x0f\x05\x85\xc0\x75\x09"
         b"\x31\xff\xb8\x3c\0\0\0\x0f\x05\xc3"
     )
 
 def reap(child):
-    """Lets a child end, and waits for it."""
+    """Exits in the child process; in the parent, waits for the child."""
     if child == 0:
         os._exit(0)
     os.waitpid(child, 0)
 
 def busy(seconds):
-    """Works for a while, then ends: long enough for a deadline to be missed."""
+    """Uses the processor for so many seconds, so that a deadline is missed."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         pass

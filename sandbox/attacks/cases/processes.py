@@ -1,4 +1,4 @@
-"""Makes processes, or runs other programs."""
+"""Attacks that create processes or run other programs."""
 
 
 def fork():
@@ -13,17 +13,17 @@ def fork_by_the_bare_call():
 
 def vfork():
     """vfork"""
-    os.waitpid(forking_code(numbered("vfork"))(), 0)
+    os.waitpid(forking_code(syscall_number("vfork"))(), 0)
 
 
 def clone_a_process_that_shares_this_memory():
     """clone a process that shares this memory"""
-    os.waitpid(forking_code(numbered("clone"))(0x4111), 0)
+    os.waitpid(forking_code(syscall_number("clone"))(0x4111), 0)
 
 
 def start_a_thread_in_new_mounts():
     """start a thread in new mounts"""
-    forking_code(numbered("clone"))(0x30900)
+    forking_code(syscall_number("clone"))(0x30900)
 
 
 def clone_into_a_new_user_namespace():
@@ -43,7 +43,7 @@ def become_another_program():
 
 def become_a_program_held_in_memory():
     """become a program held in memory"""
-    program = otherwise(-1, "memfd_create", b"program", 0)
+    program = call_or(-1, "memfd_create", b"program", 0)
     if program != -1:
         os.write(program, b"#!/bin/sh\n" + b'echo \'{"answer": "through"}\'')
     arguments = (ctypes.c_char_p * 2)(b"program", None)

@@ -1,4 +1,4 @@
-"""Reaches other processes."""
+"""Attacks on other processes: memory, signals, scheduling."""
 
 
 def read_another_process_s_memory_by_a_call():
@@ -87,13 +87,13 @@ def take_a_handle_on_the_host():
 
 def signal_by_a_handle():
     """signal by a handle"""
-    handle = otherwise(-1, "pidfd_open", world["victim"], 0)
+    handle = call_or(-1, "pidfd_open", world["victim"], 0)
     call("pidfd_send_signal", handle, 0, None, 0)
 
 
 def take_a_descriptor_by_a_handle():
     """take a descriptor by a handle"""
-    handle = otherwise(-1, "pidfd_open", world["victim"], 0)
+    handle = call_or(-1, "pidfd_open", world["victim"], 0)
     call("pidfd_getfd", handle, 0, 0)
 
 

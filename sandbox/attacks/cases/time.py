@@ -1,4 +1,4 @@
-"""Goes on past its time."""
+"""Attacks that run longer than their time limit."""
 
 
 def loop():
@@ -26,7 +26,7 @@ def push_the_alarm_away():
     signal.setitimer(signal.ITIMER_REAL, 0.05)
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals() - {signal.SIGALRM})
     busy(2)
-    signal.setitimer(signal.ITIMER_REAL, 0)  # at its end Python gives alarms their deadly meaning back
+    signal.setitimer(signal.ITIMER_REAL, 0)  # at exit Python restores the default action of SIGALRM
 
 
 def calculate_where_no_signal_is_heard():

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from agent.core.domain import unified
 from agent.loop.session import (
+    FULL_GC_THRESHOLD,
     SWITCH_INTERVAL_S,
-    YOUNG_BETWEEN_FULL,
     Settings,
     low_latency,
     open_session,
@@ -23,17 +23,17 @@ def manners() -> tuple[float, int]:
 async def test_an_open_session_reuses_its_process_and_leaves_no_state(tmp_path: Path) -> None:
     before = manners()
     async with open_session(Settings.from_env({}, provider="mock", data_dir=tmp_path)):
-        assert manners() == (SWITCH_INTERVAL_S, YOUNG_BETWEEN_FULL)
+        assert manners() == (SWITCH_INTERVAL_S, FULL_GC_THRESHOLD)
     assert manners() == before
 
 
 def test_open_sessions_share_the_process_settings() -> None:
     turn_s, thresholds = sys.getswitchinterval(), gc.get_threshold()
     sys.setswitchinterval(SWITCH_INTERVAL_S / 2)
-    gc.set_threshold(*thresholds[:2], YOUNG_BETWEEN_FULL * 5)
+    gc.set_threshold(*thresholds[:2], FULL_GC_THRESHOLD * 5)
     try:
         with low_latency():
-            assert manners() == (SWITCH_INTERVAL_S / 2, YOUNG_BETWEEN_FULL * 5)
+            assert manners() == (SWITCH_INTERVAL_S / 2, FULL_GC_THRESHOLD * 5)
     finally:
         sys.setswitchinterval(turn_s)
         gc.set_threshold(*thresholds)
@@ -43,7 +43,7 @@ def test_open_sessions_share_the_process_settings() -> None:
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
-    assert manners() == (SWITCH_INTERVAL_S, YOUNG_BETWEEN_FULL)
+    assert manners() == (SWITCH_INTERVAL_S, FULL_GC_THRESHOLD)
     second.__exit__(None, None, None)
     assert manners() == before
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.core.measures import cyclomatic_complexity, has_docstrings, line_count, measured
+from agent.core.measures import cyclomatic_complexity, has_docstrings, line_count, measure_all
 
 BRANCHING = """\
 def f(values, flag):
@@ -34,7 +34,7 @@ def test_public_names_are_documented_or_the_module_is(text: str, has: bool) -> N
 
 
 def test_a_text_that_cannot_be_read_has_lines_alone() -> None:
-    assert measured("def f(:\n\n") == {
+    assert measure_all("def f(:\n\n") == {
         "cyclomatic_complexity": None, "line_count": 1, "has_docstrings": None,
     }
     assert line_count(BRANCHING) == 9

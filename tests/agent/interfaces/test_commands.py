@@ -38,7 +38,7 @@ from agent.core.events import (
     Waiting,
     to_jsonl,
 )
-from agent.interfaces.exits import BELOW, EXIT_CODES, HEALED
+from agent.interfaces.exits import BELOW_REQUIREMENT, EXIT_CODES, HEALED
 from agent.interfaces.next_step import TERMINAL
 from agent.interfaces.terminal import commands
 from agent.interfaces.terminal.cli import app
@@ -279,7 +279,7 @@ def test_a_program_in_words_is_shown(program: Path, ending: Callable[..., Any]) 
     session = ending("healed", proof="E0", code=REPAIRED)
 
     result = invoke(session, "run", "--task", "add two", "--out", out)
-    assert (result.exit_code, result.stdout) == (BELOW, REPAIRED), result.stderr
+    assert (result.exit_code, result.stdout) == (BELOW_REQUIREMENT, REPAIRED), result.stderr
     assert "--require-proof E0" in result.stderr and not out.exists()
 
     result = invoke(session, "run", "--task", "add two", "--out", out, "--require-proof", "E0")
@@ -456,7 +456,7 @@ def test_a_resumed_run_is_measured_by_what_it_was_started_with(healing: Any) -> 
     session = replace(
         healing, orphans=("r1",), events=[began.model_copy(update={"require_proof": "E2"}), *rest]
     )
-    assert invoke(session, "resume").exit_code == BELOW
+    assert invoke(session, "resume").exit_code == BELOW_REQUIREMENT
     assert invoke(session, "resume", "--require-proof", "E1").exit_code == HEALED
 
 
@@ -581,7 +581,7 @@ def test_a_person_is_asked_until_the_answer_is_one(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
 
-    assert commands._chosen("Which is right?", RIVALS, commands.Display(Terminal())) == answer
+    assert commands._ask_value("Which is right?", RIVALS, commands.Display(Terminal())) == answer
     shown = capsys.readouterr().err
     assert a_line_has(shown, "A", "plus")
     assert all(f"'{wrong}'" in shown for wrong in ("Z", "[") if wrong in typed)
@@ -592,7 +592,7 @@ def test_an_unchanged_edit_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("typer.prompt", lambda *_given, **_named: said.pop(0))
     monkeypatch.setattr("click.edit", lambda *_given, **_named: edits.pop(0))
     question = Waiting(interrupt="i", question="keep?", code="x = 1\n")
-    assert commands._reviewed(question) == {"code": "x = 2\n"}
+    assert commands._ask_for_review(question) == {"code": "x = 2\n"}
     assert (said, edits) == (["n"], [])
 
 

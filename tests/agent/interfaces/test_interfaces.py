@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from agent import SelfHealingAgent
 from agent.core.settings import Settings
 from agent.interfaces.exits import USUAL
-from agent.interfaces.next_step import PAGE, TERMINAL, next_step, step_of
-from agent.interfaces.preparation import judged, prepare, silent
+from agent.interfaces.next_step import PAGE, TERMINAL, next_step, step_key
+from agent.interfaces.preparation import discard, judged, prepare
 from agent.interfaces.project.upload import UploadedFile, read_upload
 from agent.interfaces.request import HealRequest
 from agent.interfaces.servers.mcp_server import FolderTools
@@ -196,7 +196,7 @@ def test_file_or_project_is_decided_alike(
 @pytest.mark.nightly
 async def test_a_project_whose_failure_vanished_is_flaky(folder: Path, tmp_path: Path) -> None:
     """The run's own log says so, which every interface reads."""
-    prepared = await prepare(HealRequest("suite"), settings(tmp_path), silent)
+    prepared = await prepare(HealRequest("suite"), settings(tmp_path), discard)
     task = prepared.task
     assert task is not None and task.solution is not None
     repaired = [
@@ -224,7 +224,7 @@ async def test_a_project_whose_failure_vanished_is_flaky(folder: Path, tmp_path:
 ])
 def test_terminal_and_page_name_a_next_step_for_the_same_results(told: dict[str, Any]) -> None:
     result = Result(**told)
-    step = step_of(result, USUAL)
+    step = step_key(result, USUAL)
     assert bool(next_step(result, TERMINAL)) == bool(next_step(result, PAGE))
     for words in (TERMINAL, PAGE):
         said = next_step(result, words)

@@ -16,9 +16,9 @@ from pygls.lsp.client import LanguageClient
 
 from agent.interfaces.sarif import Annotation
 from agent.interfaces.servers.language_server import (
-    Healed,
     Healer,
     Patch,
+    RunFindings,
     _log_fault,
     target_of,
 )
@@ -174,7 +174,7 @@ def test_competing_patches_follow_the_patch_while_their_file_is_unchanged(tmp_pa
         workspace=SimpleNamespace(get_text_document=lambda uri: document)
     )
     healer = Healer(lambda settings: None)  # type: ignore[arg-type, return-value]
-    healer.found[tmp_path] = Healed(
+    healer.found[tmp_path] = RunFindings(
         ((file, Annotation("repair", "tally.py", 2, "a patch")),),
         tuple(
             Patch(title, {file: WRONG}, {file: text}, title == "patch")

@@ -18,10 +18,10 @@ from agent.interfaces.project.reports import junit
 from agent.interfaces.project.selection import (
     chosen,
     is_below,
-    is_of_project,
-    likely_files,
-    node_at,
+    likely_failing_files,
+    names_project,
     project_around,
+    to_node_id,
 )
 from agent.interfaces.request import HealRequest
 from agent.interfaces.terminal.display import Terminal, evidence_words
@@ -52,10 +52,10 @@ def verdict(name: str, status: str, message: str = "", **more: object) -> Verdic
 
 
 def test_what_was_asked_for_is_read(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert is_of_project(".") and is_of_project("tests") and is_of_project("tests/test_money.py")
-    assert is_of_project("tests/test_money.py::test_total")
-    assert not is_of_project(MONEY) and not is_of_project("tests/conftest.py")
-    assert not is_of_project("test_gone.py")
+    assert names_project(".") and names_project("tests") and names_project("tests/test_money.py")
+    assert names_project("tests/test_money.py::test_total")
+    assert not names_project(MONEY) and not names_project("tests/conftest.py")
+    assert not names_project("test_gone.py")
 
     inputs = HealRequest(".", ["tests", "--deselect", "tests/test_money.py::test_total"])
     assert inputs.nodes == ["tests"]
@@ -65,8 +65,8 @@ def test_what_was_asked_for_is_read(root: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.chdir(root / "tests")
     layout = find_layout(Path("."))
-    assert node_at("test_money.py::Cases", layout) == "tests/test_money.py::Cases"
-    assert node_at("..", layout) == "" and node_at(".", layout) == "tests"
+    assert to_node_id("test_money.py::Cases", layout) == "tests/test_money.py::Cases"
+    assert to_node_id("..", layout) == "" and to_node_id(".", layout) == "tests"
     assert project_around(root / "src/till") == root
 
 
@@ -201,7 +201,7 @@ def test_test_files_that_failed_or_changed_last_run_first(tmp_path: Path) -> Non
 
     def likely(*nodes: str) -> list[str]:
         files = {one.name: one.read_text() for one in tmp_path.glob("*.py")}
-        return likely_files(find_layout(tmp_path), files, nodes)
+        return likely_failing_files(find_layout(tmp_path), files, nodes)
 
     for name in ("pyproject.toml", "test_a.py", "test_b.py", "test_c.py", "work.py"):
         (tmp_path / name).write_text("")
@@ -234,5 +234,5 @@ def test_a_part_of_a_suite_is_not_called_the_whole() -> None:
     assert "whole" in judged_words(PROJECT)
     assert "whole" not in judged_words(part)
     tests = {"tests": ("t.py::a", "t.py::b", "t.py::c")}
-    assert part.model_copy(update=tests).whole_suite == 0
-    assert PROJECT.model_copy(update=tests).whole_suite == 3
+    assert part.model_copy(update=tests).suite_size == 0
+    assert PROJECT.model_copy(update=tests).suite_size == 3

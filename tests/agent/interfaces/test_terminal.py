@@ -25,7 +25,7 @@ from agent.core.domain import (
 )
 from agent.core.events import Diagnosed, Event, Proved, Step, StepStarted, Waiting
 from agent.interfaces.exits import Requirements
-from agent.interfaces.next_step import step_of
+from agent.interfaces.next_step import step_key
 from agent.interfaces.terminal.display import (
     STATUS_STYLES,
     STYLES,
@@ -157,7 +157,7 @@ def test_details_are_shown_on_request(event: Event, usual: list[str], details: l
 @pytest.mark.parametrize("remembers", [True, False])
 def test_only_long_steps_print_a_line(remembers: bool, capsys: pytest.CaptureFixture[str]) -> None:
     steps: tuple[Step, ...] = ("recall", "specify", "repair", "select", "prove", "learn")
-    with Terminal().progress(calm=True) as progress:
+    with Terminal().progress(terse=True) as progress:
         progress.show(started().model_copy(update={"level": "L4", "remembers": remembers}))
         for step in steps:
             progress.show(StepStarted(step=step, iteration=1))
@@ -181,14 +181,14 @@ SEVERAL = CompetingPatches(call="add(1, 1)", behaviours=tuple(
      "several"),
 ])
 def test_the_next_step_follows_the_outcome(result: Result, proof: ProofLevel, step: str) -> None:
-    assert step_of(result, Requirements(proof)) == step
-    without = step_of(replace(result, competing=None, report=None), Requirements(proof))
+    assert step_key(result, Requirements(proof)) == step
+    without = step_key(replace(result, competing=None, report=None), Requirements(proof))
     assert without not in ("apart", "several")
 
 
 def test_without_code_another_next_step_is_named() -> None:
     steps = {
-        step_of(Result(outcome="model_failed", start=started().model_copy(update={"code": code})),
+        step_key(Result(outcome="model_failed", start=started().model_copy(update={"code": code})),
                 Requirements()) for code in ("", "def f(): pass\n")
     }
     assert len(steps) == 2

@@ -17,7 +17,7 @@ from urllib.parse import quote_from_bytes
 import pytest
 
 from agent.core.events import to_jsonl
-from agent.iteration.models import BadKey, visitor_of
+from agent.iteration.models import BadKey, visitor_id
 from agent.loop.session import Session, open_session
 from agent.report.result import document, fold
 from agent.target.task import from_page
@@ -29,7 +29,7 @@ from tests.agent.model_runs import HARD, HARD_TESTS, SOLVED, events, followed, u
 from tests.llm.fakes import anthropic
 from tests.llm.fakes.server import Exchange, says, stalls
 
-ANN, BOB = visitor_of("ann"), visitor_of("bob")
+ANN, BOB = visitor_id("ann"), visitor_id("bob")
 ANNS, BOBS = "sk-ant-anns-canary-+/=0123456789", "sk-ant-bobs-canary-%7E-9876543210"
 NAME = "ANTHROPIC_API_KEY"
 
@@ -53,7 +53,7 @@ async def test_visitors_pay_with_their_own_keys_side_by_side(tmp_path: Path) -> 
         runs = [await begun(session, ANN), await begun(session, BOB)]
         results = [await followed(session, run) for run in runs]
         with pytest.raises(NeedsKey):
-            session.plan(visitor_of("carl"), provider="anthropic")
+            session.plan(visitor_id("carl"), provider="anthropic")
     assert [result.outcome for result in results] == ["healed", "healed"]
     assert sorted(keys_seen(model)) == sorted([ANNS, BOBS] * 4)
 
@@ -253,7 +253,7 @@ async def test_no_key_is_found_anywhere_after_runs_that_end_in_every_way(
                 for thing in (
                     session, settings, session.models, session.plan(ANN),
                     session.models.available_keys(ANN),
-                    session.models.log_redaction, session.models._given, session._shared.bus,
+                    session.models.log_redaction, session.models._visitor_keys, session._shared.bus,
                     vars(session),
                 ):
                     hunt.add(type(thing).__name__, f"{thing!r} {thing!s}")

@@ -8,14 +8,14 @@ import pytest
 
 from agent.core.domain import Value
 from agent.core.settings import GENERATOR, ROLES, Settings
-from agent.iteration.models import LOCAL_USER, MAX_BREAKERS, BadKey, Models, visitor_of
+from agent.iteration.models import LOCAL_USER, MAX_BREAKERS, BadKey, Models, visitor_id
 from agent.propose.roles import ROLES as FORMS
 from llm import Connection, ModelPlan, NoProvider
 from llm.errors import NeedsKey
 from llm.plan import Choice
 from tests.llm.scripted import Scripted
 
-ANNA, BEN = visitor_of("anna's word"), visitor_of("ben's word")
+ANNA, BEN = visitor_id("anna's word"), visitor_id("ben's word")
 
 
 def models(opened: list[Connection] | None = None, **env: str) -> Models:
@@ -28,7 +28,7 @@ def models(opened: list[Connection] | None = None, **env: str) -> Models:
 
 
 def test_a_visitor_is_identified_by_a_hash_and_the_owner_by_none() -> None:
-    assert visitor_of("") == ""
+    assert visitor_id("") == ""
     assert "anna" not in ANNA
     assert ANNA != BEN
 

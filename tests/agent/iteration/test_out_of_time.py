@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from agent.iteration.iterations import out_of_time
+from agent.iteration.iterations import stop_for_time
 
 
 @pytest.mark.parametrize(("search_s", "left_s", "word"), [
@@ -20,6 +20,6 @@ def test_the_reason_is_the_limit_that_was_reached(
         settings=SimpleNamespace(budget_s=120.0, search_s=search_s), seconds_left=left_s,
         pauses=False,
     )
-    found = out_of_time(cast(Any, context))
+    found = stop_for_time(cast(Any, context))
     assert found["stopped"] == "time"
     assert word in found["reason"]

@@ -312,7 +312,7 @@ async def test_a_cancelled_search_cancels_the_candidates_that_run() -> None:
 
     driver, _ = driven()
     driver.runner.precheck = precheck  # type: ignore[method-assign, assignment]
-    one = SimpleNamespace(suspect=Suspect("a.py", 1.0, {}), is_close=False)
+    one = SimpleNamespace(suspect=Suspect("a.py", 1.0, {}), has_pass=False)
     request = PrecheckRequest((TEXT,), "fit", Findings())
     waiting = asyncio.create_task(driver._reply(cast(_FileSearch, one), request))
     await begun.wait()

@@ -19,7 +19,7 @@ from agent.core.domain import (
 )
 from agent.proof.proving import gather_evidence, reaches_e3
 from agent.proof.uniqueness import ProofCase
-from agent.verify.confirmation import OTHER_HASHES
+from agent.verify.confirmation import HASH_SEEDS
 from agent.verify.judge import FIRST_SEEDS, Seeds, check
 from sandbox import open_sandbox
 from tests.agent.values import program as solution
@@ -172,7 +172,7 @@ async def test_re_runs_detect_what_depends_on_the_hash_seed() -> None:
     seen = await evidence(base, repaired, GOOD_TESTS)
     assert (seen.reruns, seen.disagreeing) == (5, ("late(15)",))
 
-    other = await judged("def f():\n    return hash('a')\n", Seeds(hash=OTHER_HASHES[1]))
+    other = await judged("def f():\n    return hash('a')\n", Seeds(hash=HASH_SEEDS[1]))
     flaky = f"return days if hash('a') != {other} else 0"
     base, repaired = (text.replace("return days", flaky) for text in (BASE, REPAIRED))
     seen = await evidence(base, repaired, GOOD_TESTS)

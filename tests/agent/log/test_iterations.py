@@ -13,7 +13,7 @@ from agent.core.events import (
     Parent,
     RunStarted,
 )
-from agent.report.iterations import UnknownIteration, compared, iterations, program_of
+from agent.report.iterations import UnknownIteration, iterations, program_of, run_comparison
 from agent.report.timeline import with_diagnosis
 from tests.agent.log import test_result as t
 from tests.agent.log.test_result import BROKEN, FINISHED, STARTED, judged, log_of, verdict
@@ -67,15 +67,15 @@ def test_two_runs_are_compared_by_what_differs() -> None:
             FINISHED.model_copy(update={"outcome": "unresolved", "code": BROKEN, "proof": None}),
         )
     )
-    found = compared(left, right)
+    found = run_comparison(left, right)
 
     assert "right" in found.related and "1" in found.related
-    assert "left" in compared(right, left).related
-    assert "r1" in compared(right, right).related
-    assert [(one.name, one.left, one.right) for one in found.differing] == [
+    assert "left" in run_comparison(right, left).related
+    assert "r1" in run_comparison(right, right).related
+    assert [(one.name, one.left, one.right) for one in found.differences] == [
         ("one", "passed", "failed")
     ]
-    assert (found.diff, compared(left, left).related) == (FIRST.diff(RIGHT), "")
+    assert (found.diff, run_comparison(left, left).related) == (FIRST.diff(RIGHT), "")
     assert (found.left.parent, found.right.parent) == (None, Parent(run="r1", iteration=1))
     assert isinstance(found.right.start, RunStarted)
 

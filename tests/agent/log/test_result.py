@@ -15,7 +15,7 @@ from agent.core.domain import File, Report, Solution, Verdict
 from agent.core.events import CodeWritten, Event, Judged, LogEntry, ModelCalled, Notice, StepStarted
 from agent.interfaces.exits import Requirements, exit_code, missed_words
 from agent.report.metrics import Degraded, NodeMetrics
-from agent.report.result import Folding, Result, document, fold
+from agent.report.result import LogFold, Result, document, fold
 from tests.demo.recorded import recorded
 
 BROKEN = "def add(a, b):\n    return a - b\n"
@@ -128,7 +128,7 @@ def test_a_held_out_test_is_listed_once_under_its_new_origin() -> None:
     ([verdict("a", "failed", wall_s=2.0), verdict("quick", "failed", wall_s=0.1)], "quick"),
     # A pass that is not believed heals nothing; what sets itself aside neither passes nor fails.
     ([verdict("a"), verdict("b", integrity=None, doubt="it looks")], "b"),
-    ([verdict("a"), *(verdict(one, one, integrity=None) for one in d.EXCLUDED)], None),
+    ([verdict("a"), *(verdict(one, one, integrity=None) for one in d.NEUTRAL_STATUSES)], None),
     ([verdict("a"), verdict("b", "failed", call="x()", origin="adversarial")], None),
 ], ids=["the shortest call", "the quickest", "not believed", "excluded", "only adversarial"])
 def test_the_smallest_failure_decides(verdicts: list[Verdict], smallest: str | None) -> None:
@@ -255,11 +255,11 @@ def test_an_incremental_fold_equals_a_whole_fold_at_each_event(data: st.DataObje
         again = [one for one in log[: place + 1] if one.task == log[place].task]
         attempt = again[-1].attempt + 1  # its step is entered anew where it was cut off
         log[place + 1 : place + 1] = [one.model_copy(update={"attempt": attempt}) for one in again]
-    folding = Folding()
+    folding = LogFold()
     for place, one in enumerate(log, start=1):
         whole = replace(fold(log[:place]), metrics={}, degraded=())
         assert folding.after([one]) == whole
-    assert Folding().after(log) == whole
+    assert LogFold().after(log) == whole
 
 
 def call(**fields: object) -> ModelCalled:

@@ -13,10 +13,10 @@ from agent.log.spending import (
     ledger,
     lost_calls,
     next_call,
-    paid_in_unfinished_step,
+    reusable_calls,
 )
 from llm.budget import Caps, Charge, Ledger, Spent
-from llm.calls import CallBroke, CallEnded, CallRetried, CallStarted
+from llm.calls import CallAborted, CallEnded, CallRetried, CallStarted
 from llm.errors import OverBudget
 from llm.types import Reply, Usage
 
@@ -65,13 +65,13 @@ class Played:
             CallStarted(charge.id, role, "p", "m", "h", charge.amount.tokens, usd), 0, str, kept
         ))
 
-    def ask_again(self, at: int) -> None:
+    def charge_retry(self, at: int) -> None:
         if not self.open:
             return
         place = at % len(self.open)
         charge, question, answer, priced = self.open[place]
         try:
-            again = self.live.ask_again(charge, "a model")
+            again = self.live.charge_retry(charge, "a model")
         except OverBudget:
             return
         self.open[place] = (again, question, answer, priced)
@@ -85,7 +85,7 @@ class Played:
         usd = usage.total / 1_024 if priced else None
         self.live.settle(charge, usage, usd, 0.125)
         self.log.append(event_of(
-            CallBroke(charge.id, charge.role, "p", "m", "E", "why", usage, usd, 0.125) if broke
+            CallAborted(charge.id, charge.role, "p", "m", "E", "why", usage, usd, 0.125) if broke
             else CallEnded(charge.id, charge.role, "h", "q", Reply(
                 "", "stop", "p", "m", usage, cost_usd=usd, wall_s=0.125
             )), 0, str, kept,
@@ -106,7 +106,7 @@ def played(run: Caps, roles: dict[str, Caps], orders: list[tuple[str, str, int, 
             case "ask":
                 one.ask(role, question, answer, priced)
             case "again":
-                one.ask_again(number)
+                one.charge_retry(number)
             case "extend":
                 one.extend(number)
             case _:
@@ -147,7 +147,7 @@ def test_a_killed_call_is_counted_once(orders: list[tuple[str, str, int, int, bo
 
 
 def test_calls_without_an_answer_have_their_cost_and_number() -> None:
-    broke = CallBroke(0, "critic", "p", "m", "ProviderDown", "refused", Usage(), 0.0, 0.5)
+    broke = CallAborted(0, "critic", "p", "m", "ProviderDown", "refused", Usage(), 0.0, 0.5)
     event = event_of(broke, 3, str, kept)
     assert isinstance(event, e.ModelFailed)
     assert (event.call, event.tokens, event.cost_usd) == (3, 0, 0.0)
@@ -196,7 +196,7 @@ def test_what_was_paid_in_the_newest_steps_is_kept_until_another_begins() -> Non
             e.LogEntry(run="r", seq=seq, task=task, attempt=0, ordinal=seq, at=0.0, event=event)
             for seq, (task, event) in enumerate(told, 1)
         ]
-        return [call.call for call in paid_in_unfinished_step(log)]
+        return [call.call for call in reusable_calls(log)]
 
     whole = (began("a"), paid(0), ended("a"))
     assert kept_of(*whole) == kept_of(*whole, began("a")) == [0]

@@ -101,8 +101,8 @@ def test_a_log_survives_json_and_names_a_broken_line(bus: EventBus, store: Store
 
 def test_a_question_is_answered_once_whoever_asks(store: Store, tmp_path: Path) -> None:
     other = Store(tmp_path / "runs.db")
-    assert [store.take_answer("r", "q"), other.take_answer("r", "q")] == [True, False]
-    assert other.take_answer("r", "next")
+    assert [store.claim_answer("r", "q"), other.claim_answer("r", "q")] == [True, False]
+    assert other.claim_answer("r", "next")
     other.close()
 
 
@@ -137,7 +137,7 @@ async def test_every_follower_sees_every_event_in_order_from_where_it_began(bus:
     write(e.RunFailed(error="e"))
     assert await asyncio.gather(*early) == [list(range(1, 1202))] * 5
     assert await late == list(range(1001, 1202))
-    assert not bus._sleepers
+    assert not bus._wakeup_events
 
 
 async def test_followers_that_leave_are_forgotten(bus: EventBus, store: Store) -> None:
@@ -149,7 +149,7 @@ async def test_followers_that_leave_are_forgotten(bus: EventBus, store: Store) -
     await asyncio.sleep(0.01)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    assert not bus._sleepers
+    assert not bus._wakeup_events
 
     following = bus.follow("r")
     ends = asyncio.create_task(anext(following, None))

@@ -180,7 +180,7 @@ def test_an_unknown_price_is_not_free(result: Result, facts: tuple[str, ...], fr
 
 @pytest.mark.parametrize("why", [f"{w.NO_MODEL} (nothing is set)", "nothing is set", ""])
 def test_that_there_is_no_model_is_said_once_and_first(why: str) -> None:
-    said = w.plan_words("mock", why)
+    said = w.provider_words("mock", why)
     assert said.startswith(w.NO_MODEL) and said.count(w.NO_MODEL) == 1
     assert ("nothing is set" in said) == bool(why)
 

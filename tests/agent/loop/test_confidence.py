@@ -8,7 +8,7 @@ import pytest
 
 from agent.core.events import Notice, Proved
 from agent.interfaces.exits import (
-    BELOW,
+    BELOW_REQUIREMENT,
     HEALED,
     Requirements,
     exit_code,
@@ -37,7 +37,7 @@ async def test_a_patch_below_the_required_confidence_is_only_proposed(tmp_path: 
     assert result.outcome == "proposed" and not result.healed
     assert result.confidence is not None and 0.3 <= result.confidence < 1.0
     assert result.unsure and result.diff and result.files
-    assert exit_code(result) == BELOW
+    assert exit_code(result) == BELOW_REQUIREMENT
     accepted = Requirements(accept_proposed=True)
     assert exit_code(result, accepted) == HEALED
     assert next_step(result, TERMINAL, accepted) == ""
@@ -50,7 +50,7 @@ async def test_a_missed_proof_makes_a_repair_a_proposal(tmp_path: Path) -> None:
     least = Requirements(proof="E2")
     found = with_missed_requirement(healed, least)
     assert (healed.outcome, found.outcome) == ("healed", "proposed")
-    assert exit_code(healed, least) == BELOW
+    assert exit_code(healed, least) == BELOW_REQUIREMENT
     assert "Proof E2 is required" in found.reason
     assert with_missed_requirement(healed, Requirements()).outcome == "healed"
 
@@ -58,11 +58,11 @@ async def test_a_missed_proof_makes_a_repair_a_proposal(tmp_path: Path) -> None:
 async def test_a_crash_that_merely_stops_is_accepted_on_request(tmp_path: Path) -> None:
     crashes = "def size(text):\n    return len(text)\n\nprint(size('a'))\nprint(siz('b'))\n"
     result = await run(tmp_path, 0.9, crashes, "")
-    assert (result.outcome, exit_code(result)) == ("crash_stopped", BELOW)
+    assert (result.outcome, exit_code(result)) == ("crash_stopped", BELOW_REQUIREMENT)
     reason = with_missed_requirement(result, Requirements()).reason
     assert "--accept-proposed" in reason and "E1" not in reason
     assert exit_code(result, Requirements(accept_proposed=True)) == HEALED
-    assert exit_code(result, Requirements(accept_proposed=True, proof="E1")) == BELOW
+    assert exit_code(result, Requirements(accept_proposed=True, proof="E1")) == BELOW_REQUIREMENT
 
 
 async def test_mutants_that_the_tests_notice_count_at_e1_too(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ async def test_mutants_that_the_tests_notice_count_at_e1_too(tmp_path: Path) -> 
 async def test_an_unlikely_patch_is_listed_and_not_proposed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("agent.loop.steps.finish.LEAST_PROPOSED", 0.999)
+    monkeypatch.setattr("agent.loop.steps.finish.MIN_PROPOSED_CONFIDENCE", 0.999)
     result = await run(tmp_path, 1.0)
     assert result.outcome == "unresolved" and result.code == EASY and not result.diff
     assert result.patch is not None and result.patch.diff and result.confidence is not None

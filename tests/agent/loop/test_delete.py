@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent.core.events import RunFailed, Waiting
-from agent.log.store import RunOver, Store, UnknownRun
+from agent.log.store import RunAlreadyEnded, Store, UnknownRun
 from agent.loop.fork import Edits
 from agent.loop.session import open_session
 from agent.memory.visitors import VisitorAddresses
@@ -159,6 +159,6 @@ def test_a_store_deletes_runs_and_their_values(tmp_path: Path) -> None:
     store = Store(tmp_path / "runs.db")
     store.add_run("a", "", "", "{}")
     store.delete("a")
-    with pytest.raises(RunOver):
+    with pytest.raises(RunAlreadyEnded):
         store.append("a", "step", 0, 0, Notice(level="info", text="late"))
     store.close()

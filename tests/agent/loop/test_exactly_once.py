@@ -128,10 +128,10 @@ def table_for_a_jail(kills: Kills) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("agent.iteration.context.check", judged)
         patch.setattr(run_module, "jail_status", seen)
-        patch.setattr(repair, "by_search", nothing)
+        patch.setattr(repair, "repair_by_search", nothing)
         patch.setattr(diagnose, "trace", unwatched)
         patch.setattr(diagnose, "suspicious_lines", lambda *_given: ())
-        patch.setattr(rewriting, "search_around", none_near)
+        patch.setattr(rewriting, "search_if_allowed", none_near)
         patch.setattr(recall, "applicable_fixes", lambda *_given: ())
         patch.setattr(Store, "append", appended)
         patch.setattr(AsyncSqliteSaver, "aput", kept)

@@ -13,7 +13,7 @@ from agent.core.settings import Settings
 from agent.log.store import UnknownRun
 from agent.loop.fork import BadFork, Edits
 from agent.loop.session import Session, open_session
-from agent.report.iterations import UnknownIteration, compared, iterations
+from agent.report.iterations import UnknownIteration, iterations, run_comparison
 from agent.target.errors import BadInput
 from agent.target.task import TestText, from_page
 from tests.agent.claude import Claude, claude, fenced
@@ -59,7 +59,7 @@ async def test_a_fork_continues_from_a_program_of_its_unchanged_parent(tmp_path:
         # Who reviewed and derived tests is not asked for the same suite again, nor is it paid.
         assert "spec_tester" not in model.asked and "qa_adversary" not in model.asked
         assert result.calls == len(model.asked)
-        told = compared(session.log(run), log)
+        told = run_comparison(session.log(run), log)
         assert told.related and told.diff.endswith(SOLVED.splitlines()[-1] + "\n")
 
 

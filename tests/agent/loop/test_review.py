@@ -347,7 +347,7 @@ def test_a_terminal_offers_no_hint_where_no_model_could_read_it(
     monkeypatch.setattr("typer.prompt", lambda words, **_: asked.append(words) or next(said))
     monkeypatch.setattr("click.edit", lambda text, **_: f"{text}# more\n")
     waiting = Waiting(interrupt="1", question="Keep?", code="a", tried="b", hint_refusal="no model")
-    assert commands._reviewed(waiting) == {"code": "b# more\n"}
+    assert commands._ask_for_review(waiting) == {"code": "b# more\n"}
     assert len(asked) == 2 and not any("[h]" in one for one in asked)
     assert "no model" in capsys.readouterr().err
 

@@ -176,7 +176,7 @@ async def test_stray_variables_upload_nothing(
     utils.get_env_var.cache_clear()
     tracing = uploads(around_us)
     assert tracing.client is None
-    with tracing.around() if is_ours else nullcontext():  # without it they do upload
+    with tracing.tracing_scope() if is_ours else nullcontext():  # without it they do upload
         await graph(lambda state: state).ainvoke({"a": 1})
     _wait_for_uploads()
     assert bool(server.bodies) is not is_ours
@@ -201,7 +201,7 @@ async def test_an_error_is_uploaded_without_secrets(server: Server, content: boo
 
     tracing = uploads(asked_for(server), content=content, redactor=lambda: Redactor(keys))
     keys.append("hush-hush-1")  # a visitor's key comes when the session has long begun
-    with tracing.around(), pytest.raises(ValueError, match="canary"):
+    with tracing.tracing_scope(), pytest.raises(ValueError, match="canary"):
         await graph(step).ainvoke({"a": 1})
     await asyncio.to_thread(tracing.close)
     assert ("canary-of-the-code *** ***" in server.text) is content
@@ -214,7 +214,7 @@ async def test_an_error_is_uploaded_without_secrets(server: Server, content: boo
 async def test_who_traces_the_program_around_us_does_not_get_our_steps(server: Server) -> None:
     theirs = Client(api_url=server.url, api_key=API_KEY, tracing_mode="langsmith")
     with tracing_context(enabled=True, client=theirs):
-        with Uploads().around():
+        with Uploads().tracing_scope():
             await graph(lambda state: state).ainvoke({"a": 1})
         await asyncio.to_thread(theirs.flush, 5)
         assert server.bodies == []

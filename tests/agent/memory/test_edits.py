@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.memory.edits import defines_no_names, is_small_edit, reapply_edit
+from agent.memory.edits import is_small_edit, reapply_edit, uses_only_known_names
 
 BEFORE = "def f(a, b):\n    return a * 7 + b\n"
 AFTER = "def f(a, b):\n    return a * 9 + b\n"
@@ -102,4 +102,4 @@ def test_a_small_edit_is_no_other_program(after: str, local: bool) -> None:
     (f"{AREA}    return eval('width')\n", False), (f"{AREA}    return width.__class__\n", False),
 ])
 def test_somebody_elses_edit_brings_no_names_that_reach_out(after: str, modest: bool) -> None:
-    assert defines_no_names(f"{AREA}    return width + height\n", after) is modest
+    assert uses_only_known_names(f"{AREA}    return width + height\n", after) is modest

@@ -6,7 +6,7 @@ import pytest
 
 from agent.core.domain import CompetingPatches, File, Lesson, Solution
 from agent.memory import FailureDescription, FailureKey, Memory, applicable_fixes
-from agent.memory.fixes import of_project
+from agent.memory.fixes import project_origin
 from agent.memory.offers import MAX_OFFERS
 from tests.agent.memory.conftest import Change, Making
 
@@ -269,7 +269,7 @@ def test_at_most_five_lessons_come_back_and_none_that_shares_no_word(memory: Mem
 
 def test_a_projects_lessons_stay_in_it(memory: Memory) -> None:
     shown = FailureDescription(exception="IndexError")
-    memory.learn(Lesson(text="of till"), shown, origin=of_project("/till"))
+    memory.learn(Lesson(text="of till"), shown, origin=project_origin("/till"))
     memory.learn(Lesson(text="of a file"), shown)
 
     def told(project: str = "") -> set[str]:

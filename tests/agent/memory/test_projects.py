@@ -8,7 +8,7 @@ from agent.core import domain as d
 from agent.core.domain import File, Project, Solution
 from agent.memory import Fix, Memory, applicable_fixes, failure_of, project_key
 from agent.memory.exchange import exported
-from agent.memory.fixes import of_project
+from agent.memory.fixes import project_origin
 from agent.memory.hub import LESSONS, _own
 
 ONE, OTHER = (Project(root=f"/src/{name}", name=name) for name in ("one", "other"))
@@ -92,5 +92,5 @@ def test_a_fix_whose_replay_failed_is_not_offered_again(memory: Memory) -> None:
 
 def test_a_lesson_of_a_project_stays_on_this_machine(memory: Memory) -> None:
     lesson = d.Lesson(text="mind the rounding of shares", category="wrong_result")
-    memory.learn(lesson, origin=of_project(ONE.root))
+    memory.learn(lesson, origin=project_origin(ONE.root))
     assert exported(memory).lessons == 0 and _own(memory, LESSONS) == []

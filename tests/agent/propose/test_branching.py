@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from agent.iteration.context import Context
-from agent.propose.branching import branches
+from agent.propose.branching import one_line_variants
 from llm import Message, Reply, Request
 from llm.types import Prefill, TokenAlternative, Usage
 from tests.llm.scripted import Answer, Scripted
@@ -40,7 +40,7 @@ async def changed(
 ) -> tuple[list[str], Scripted]:
     model = Scripted(list(answers))
     ctx = cast(Context, Asking(model))
-    return [one async for one in branches(ctx, asked, given, most)], model
+    return [one async for one in one_line_variants(ctx, asked, given, most)], model
 
 
 async def test_the_likeliest_token_is_written_to_the_end_of_its_line_and_the_rest_stays() -> None:

@@ -54,7 +54,7 @@ async def test_a_mended_draft_needs_a_second_that_agrees(monkeypatch: pytest.Mon
     async def around(_: object, __: object, draft: Solution, ___: object) -> tuple[Solution, int]:
         return draft.with_text(PASSES, origin="search"), 7
 
-    monkeypatch.setattr(drafting, "search_around", around)
+    monkeypatch.setattr(drafting, "search_if_allowed", around)
     monkeypatch.setattr(Surroundings, "sandbox", open_sandbox(), raising=False)
     monkeypatch.setattr(Surroundings, "test_s", 5.0, raising=False)
     alone, agreed = await drafted(FAILS, FAILS, FAILS), await drafted(FAILS, PASSES, PASSES)

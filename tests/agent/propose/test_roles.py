@@ -37,9 +37,9 @@ from agent.propose.roles import (
 )
 from agent.propose.wording import numbered
 from llm import BadPrompt, BadReply, Code, Json
-from llm.asking.answers import edited, edits_of
+from llm.asking.answers import edited, parse_edits
 from llm.asking.prompts import Prompts, load
-from llm.asking.schemas import complete, in_words
+from llm.asking.schemas import complete, schema_text
 from llm.errors import ContextOverflow
 from llm.plan import Choice, ModelPlan
 from llm.provider import estimated_tokens
@@ -69,7 +69,7 @@ VALUES = {
     "tools": "file_read: Read a text file.",
 }
 ALL = (*ROLES, INVESTIGATOR, PREDICTOR)
-FORMS = {(role.name, role.template): in_words(schema_of(role.answer)) for role in ALL}
+FORMS = {(role.name, role.template): schema_text(schema_of(role.answer)) for role in ALL}
 
 
 def rendering(role: str, template: str) -> str:
@@ -138,7 +138,7 @@ def longest(schema: Any) -> object:
 def test_an_answer_is_bounded_and_its_longest_form_fits_the_roles_tokens(role: Any) -> None:
     schema = schema_of(role.answer)
     Draft202012Validator.check_schema(schema)
-    assert in_words(schema)
+    assert schema_text(schema)
     answer = json.dumps(longest(complete(schema)), ensure_ascii=False)
     Draft202012Validator(schema).validate(json.loads(answer))
     assert estimated_tokens(answer) <= load(PROMPTS, role.name).max_tokens
@@ -224,7 +224,7 @@ async def test_programs_and_edits_are_asked_of_the_generator() -> None:
     prompt = load(PROMPTS, GENERATOR)
     variables = {name: VALUES[name] for name in prompt.variables("edit")} | {"code": "x = 1\n"}
     found, *_ = await ask_generator(
-        ctx, "edit", variables, lambda text: edited("x = 1\n", edits_of(text))
+        ctx, "edit", variables, lambda text: edited("x = 1\n", parse_edits(text))
     )
     assert found == "x = 2\n"
     assert [request.output for request in model.asked] == [Code(), Code()]

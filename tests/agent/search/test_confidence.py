@@ -11,7 +11,7 @@ from agent.core.domain import Estimate, File, Proof, Solution, Strategy
 from agent.proof.confidence import confidence
 from agent.search.confidence import naturalness
 from agent.search.confidence.features import Situation, features_of
-from agent.search.confidence.model import FITTED, estimated, fitted, model_patch_estimate
+from agent.search.confidence.model import FITTED, fitted, model_patch_estimate, with_estimates
 from agent.search.values import Candidate
 
 BASE = "def area(width, height):\n    check(width)\n    return width + height\n"
@@ -28,7 +28,7 @@ def features(text: str, **given: object) -> dict[str, float]:
 
 
 def likely(patches: Sequence[Candidate], now: Situation) -> list[Estimate]:
-    return [one.estimate for one in estimated(patches, now) if one.estimate is not None]
+    return [one.estimate for one in with_estimates(patches, now) if one.estimate is not None]
 
 
 @pytest.mark.parametrize("text", [

@@ -8,9 +8,9 @@ from itertools import islice
 import pytest
 
 from agent.search import edits
-from agent.search.edits import EDITS, EVIDENCE, Operator, drawn_edits, unreached
+from agent.search.edits import EDITS, EVIDENCE_BONUS, Operator, edits_by_cost, unexecuted
 from agent.search.program import Function, Program, Splice, spliced
-from agent.search.program.scopes import NEAR
+from agent.search.program.scopes import MAX_NEARBY
 from agent.search.values import Crash
 from agent.search.wording import edit_in_words
 from tests.agent.values import single_edits
@@ -115,7 +115,7 @@ def test_the_first_edits_are_drawn_before_most_are_listed() -> None:
         return replace(operator, propose=propose)
 
     text = "\n".join(SHOP.replace("class Basket", f"class Basket{n}") for n in range(12))
-    drawn = drawn_edits(Program(text), {19: 1.0, 60: 0.5}, operators=tuple(map(noted, EDITS)))
+    drawn = edits_by_cost(Program(text), {19: 1.0, 60: 0.5}, operators=tuple(map(noted, EDITS)))
     first = list(islice(drawn, 40))
     early = len(asked)
     rest = list(drawn)
@@ -123,7 +123,7 @@ def test_the_first_edits_are_drawn_before_most_are_listed() -> None:
     assert {edit.splice.line for edit in first[:10]} == {19}
     assert 2 * early < len(asked)
     # Only runtime evidence lowers a cost below the bound by which edits are ordered.
-    late = [edit for edit in rest if edit.cost < first[-1].cost - EVIDENCE]
+    late = [edit for edit in rest if edit.cost < first[-1].cost - EVIDENCE_BONUS]
     assert len(rest) > 10_000 and not late
 
 
@@ -199,7 +199,7 @@ def test_functions_that_no_failing_test_entered_or_called_are_unreached() -> Non
 
     def named(suspicion: dict[int, float], **known: object) -> list[str]:
         program = Program(source, **known)  # type: ignore[arg-type]
-        return [one.name for one in unreached(program, suspicion) if isinstance(one, Function)]
+        return [one.name for one in unexecuted(program, suspicion) if isinstance(one, Function)]
 
     assert named({**loaded, 2: 1.0}) == ["f1", "f2"]
     assert named({**loaded, 2: 1.0}, crash=crash) == ["f2"]
@@ -212,9 +212,9 @@ def test_statements_that_no_failing_test_executed_are_unreached() -> None:
         "    finally:\n        a = 3\n"
     )
 
-    lines = [one.lineno for one in unreached(program, {2: 1.0, 5: 1.0, 6: 1.0, 8: 0.5})]
+    lines = [one.lineno for one in unexecuted(program, {2: 1.0, 5: 1.0, 6: 1.0, 8: 0.5})]
     edited = {edit.splice.line for edit in single_edits(
-        program, {2: 1.0}, closed=unreached(program, {2: 1.0})
+        program, {2: 1.0}, closed=unexecuted(program, {2: 1.0})
     )}
 
     assert lines == [3, 4]
@@ -224,7 +224,7 @@ def test_statements_that_no_failing_test_executed_are_unreached() -> None:
 
 def test_closed_functions_and_the_rest_have_all_edits() -> None:
     program = Program("def f(a, b=[1]):\n    return a + b\n\n\ndef g(a):\n    return a - 1\n")
-    first = unreached(program, {6: 1.0})
+    first = unexecuted(program, {6: 1.0})
 
     open_edits = single_edits(program, {6: 1.0}, closed=frozenset(first))
     inside = single_edits(program, {6: 1.0}, within=first[0])
@@ -328,7 +328,7 @@ def test_of_very_many_variables_parameters_and_the_nearest_are_used() -> None:
     program = Program(LINE)
     (function,) = program.defined
     names = program.variables(function.body[350])
-    assert len(names) <= NEAR
+    assert len(names) <= MAX_NEARBY
     assert {"x", "v349", "v350", "v351"} <= {*names}
     assert "v600" not in names
 

@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from agent.search.edits import EDITS, drawn_edits
+from agent.search.edits import EDITS, edits_by_cost
 from agent.search.program import Program, spliced
 from agent.search.values import Crash
 
@@ -21,7 +21,7 @@ def edited(source: str, words: tuple[str, ...] = ()) -> set[str]:
     program = Program(source, words=words)
     rows = tuple(one for one in EDITS if one.name in NAMES)
     found = set()
-    for edit in drawn_edits(program, {}, operators=rows):
+    for edit in edits_by_cost(program, {}, operators=rows):
         found.add(ast.unparse(ast.parse(spliced(program.data, [edit.splice]))))
     return found
 
@@ -67,7 +67,7 @@ def test_a_value_that_is_never_none_is_not_compared_with_it() -> None:
     rows = tuple(one for one in EDITS if one.name == "emptiness")
 
     def count(types: dict[str, frozenset[str]]) -> int:
-        return len([*drawn_edits(Program(source, types=types), {}, operators=rows)])
+        return len([*edits_by_cost(Program(source, types=types), {}, operators=rows)])
 
     assert count({"a": frozenset({"int"})}) == 0
     assert count({"a": frozenset({"int", "NoneType"})}) == count({}) == 1
@@ -110,7 +110,7 @@ def test_an_edit_is_cheaper_where_a_name_of_the_raising_line_was_bound() -> None
         program = Program(source, crash=crash)
         rows = tuple(one for one in EDITS if one.name == "index")
         return min(
-            edit.cost for edit in drawn_edits(program, lines, operators=rows)
+            edit.cost for edit in edits_by_cost(program, lines, operators=rows)
             if edit.splice.line == line
         )
 

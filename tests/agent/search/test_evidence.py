@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from agent.search.evidence import (
-    HARM,
-    NO_USE,
-    USE,
-    WHOLE,
-    both,
+    FULL_USE_COST,
+    HARMFUL_COST,
+    NO_EFFECT_COST,
+    USEFUL_COST,
+    compile_condition,
     condition_values,
-    either,
-    picked,
-    reader,
-    worth,
+    cost_delta,
+    sampled_snapshots,
+    values_of_and,
+    values_of_or,
 )
 from agent.search.inspection.widening import changed_conditions, dropped_guards
 from agent.search.values import Snapshot
@@ -48,7 +48,7 @@ def test_a_condition_is_read_at_each_moment(condition: str, expected: object) ->
     "(lambda: age)()", "age >", "__import__('os')", "name % age",
 ])
 def test_what_may_do_more_than_look_is_not_read(condition: str) -> None:
-    assert reader(condition) is None or set(condition_values(condition, AGES)) == {None}
+    assert compile_condition(condition) is None or set(condition_values(condition, AGES)) == {None}
 
 
 def test_a_value_that_is_no_literal_is_unknown() -> None:
@@ -59,24 +59,24 @@ def test_a_value_that_is_no_literal_is_unknown() -> None:
 def test_a_condition_is_cheaper_if_it_separates_failing_from_passing_runs() -> None:
     never = (False,) * 4
 
-    assert worth(never, condition_values("age > 65", AGES), AGES) == WHOLE
-    assert worth(never, condition_values("age > 69", AGES), AGES) == USE
-    assert worth(never, condition_values("age > 100", AGES), AGES) == NO_USE
-    assert worth(never, condition_values("age > 10", AGES), AGES) == HARM
-    assert worth(never, condition_values("size > 10", AGES), AGES) == 0.0
+    assert cost_delta(never, condition_values("age > 65", AGES), AGES) == FULL_USE_COST
+    assert cost_delta(never, condition_values("age > 69", AGES), AGES) == USEFUL_COST
+    assert cost_delta(never, condition_values("age > 100", AGES), AGES) == NO_EFFECT_COST
+    assert cost_delta(never, condition_values("age > 10", AGES), AGES) == HARMFUL_COST
+    assert cost_delta(never, condition_values("size > 10", AGES), AGES) == 0.0
 
 
 def test_and_and_or_apply_at_each_moment() -> None:
     first, second = (True, False, None), (None, None, None)
 
-    assert both(first, second) == (None, False, None)
-    assert either(first, second) == (True, None, None)
+    assert values_of_and(first, second) == (None, False, None)
+    assert values_of_or(first, second) == (True, None, None)
 
 
 def test_moments_of_both_outcomes_are_picked_once_each() -> None:
     many = [moment(number % 2 == 0, x=str(number // 4)) for number in range(200)]
 
-    chosen = picked(many)
+    chosen = sampled_snapshots(many)
 
     assert sorted({one.passed for one in chosen}) == [False, True]
     assert len(chosen) == len(set(chosen)) == 16

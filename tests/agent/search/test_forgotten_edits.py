@@ -58,7 +58,7 @@ def test_a_name_of_the_same_words_is_proposed() -> None:
 
 def test_fields_that_other_files_set_together_are_proposed() -> None:
     text = "def f(error):\n    return error.message\n"
-    program = Program(text, beside={"message": ("message", "payload")})
+    program = Program(text, peer_fields={"message": ("message", "payload")})
     assert text.replace("message", "payload") in proposed("attribute", program)
 
 

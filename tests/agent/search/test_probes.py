@@ -47,11 +47,11 @@ def test_chains_are_varied_whole_and_variables_not_at_all() -> None:
 
 def test_distant_numbers_fill_up_missing_calls() -> None:
     few = probes(["f"], ["assert f(3) == 1"])
-    many = probes(["f"], ["assert f(3) == 1"], counting=True)
+    many = probes(["f"], ["assert f(3) == 1"], stateful=True)
     assert len(few) < PROBES == len(many)
     assert set(few) < set(many)
     assert "f(3)" not in many and "f(-1)" not in many
-    assert len(probes(["f"], ["assert f(True) == 1"], counting=True)) == 1
+    assert len(probes(["f"], ["assert f(True) == 1"], stateful=True)) == 1
 
 
 ACCOUNT = (
@@ -77,7 +77,7 @@ def test_a_sequence_of_calls_is_varied_as_one_call() -> None:
     assert [ast.literal_eval(one) for one in second.literals] == [10, 5, 3, 1, "all"]
     assert ast.literal_eval(second.expected) == 11
 
-    found = probes(["Account"], [ACCOUNT], counting=True)
+    found = probes(["Account"], [ACCOUNT], stateful=True)
     used = [call for call in found if call.startswith("(lambda acc: (acc.deposit(")]
     assert len(found) == PROBES
     assert len(used) > PROBES / 2

@@ -7,11 +7,11 @@ import pytest
 from agent.core.domain import Alternative, Alternatives, CompetingPatches, Estimate, Example, Raises
 from agent.search.ranking.question import (
     BadAnswer,
+    answer_warning,
     answered_test,
     behaviours_passing,
     choices,
-    doubt,
-    in_words,
+    describe_behaviours,
     matches_a_patch,
     question,
 )
@@ -42,13 +42,13 @@ def competing(*behaviours: Alternative) -> CompetingPatches:
 
 def test_the_question_tells_most_behaviours_apart() -> None:
     patches = competing(A, B)
-    assert in_words(patches) == "for `f(3, [])` A gives 0, B gives None"
+    assert describe_behaviours(patches) == "for `f(3, [])` A gives 0, B gives None"
     assert [one.solution for one in patches.behaviours] == [A.solution, B.solution]
 
     alike = alternative("d", "None", "1", "<Node>")
     patches = competing(A, B, alike)
     assert choices(patches) == ((("A",), ("0", "")), (("B", "C"), ("None", "")))
-    assert in_words(patches) == (
+    assert describe_behaviours(patches) == (
         "for `f(3, [])` A gives 0, B and C give None; this call does not tell B and C apart"
     )
 
@@ -119,7 +119,7 @@ def test_an_answer_that_may_not_be_meant_is_questioned(
     texts: tuple[str, str], answer: str, fact: str
 ) -> None:
     one, other = (alternative(text, *[text] * 3) for text in texts)
-    found = doubt(competing(one, other), answer)
+    found = answer_warning(competing(one, other), answer)
     assert (fact in found) if fact else not found, found
 
 
@@ -159,7 +159,7 @@ def test_without_calls_repairs_are_described_by_their_edits() -> None:
     unjudged = alternative("d", confirmed=False)
     patches = question(Alternatives(calls=(), behaviours=(alternative("a"), unjudged)), BASE)
     assert patches is not None
-    assert (patches.call, in_words(patches)) == ("", "A: a; B: d")
+    assert (patches.call, describe_behaviours(patches)) == ("", "A: a; B: d")
     assert "+d" in patches.behaviours[1].diff
     assert question(Alternatives(calls=(), behaviours=(alternative("a"),)), BASE) is None
 

@@ -8,8 +8,8 @@ import pytest
 from agent.search.syntax import compiles, fault, repaired
 from agent.search.syntax.broken import LONG, Broken
 from agent.search.syntax.fault import Fault
-from agent.search.syntax.foreign import _uncommented, foreign
-from agent.search.syntax.plausible import oddness
+from agent.search.syntax.foreign import _fix_comments, foreign
+from agent.search.syntax.plausible import implausibility
 from agent.search.syntax.windows import windows
 
 MOST = 4000
@@ -180,7 +180,7 @@ def test_long_texts_are_repaired_part_by_part() -> None:
 def test_what_nobody_writes_is_odder(natural: str, odd: str) -> None:
     names = frozenset({"a", "b", "f", "g", "x"})
 
-    assert oddness(natural, names) < oddness(odd, names)
+    assert implausibility(natural, names) < implausibility(odd, names)
 
 
 @pytest.mark.parametrize("terms", [990, 2990])
@@ -196,4 +196,4 @@ def test_foreign_syntax_is_rewritten_within_limits() -> None:
     assert "raise (" in short("throw (")
     assert short("throw " + "(" * LONG) == []
 
-    assert _uncommented("a /* b */ c /* d") == "a  c /* d"
+    assert _fix_comments("a /* b */ c /* d") == "a  c /* d"

@@ -17,11 +17,11 @@ from agent.core.domain import (
     Verdict,
 )
 from agent.target.failures.excluded import (
-    outside,
-    outside_failure_words,
-    still_counting_tests,
+    exclusion_reason,
+    exclusion_words,
+    with_exclusions,
     with_lost_tests,
-    with_outside_failures,
+    without_excluded_tests,
 )
 
 CODE = "import lazy_thing\ndef test_a(): pass\n"
@@ -69,7 +69,7 @@ OUTSIDE = {
 
 @pytest.mark.parametrize(("message", "word"), OUTSIDE.items(), ids=OUTSIDE)
 def test_environment_failures_are_excluded(message: str, word: str) -> None:
-    assert word in outside(seen("test_a", message=message), TASK)
+    assert word in exclusion_reason(seen("test_a", message=message), TASK)
 
 
 @pytest.mark.parametrize("message", [
@@ -83,15 +83,15 @@ def test_environment_failures_are_excluded(message: str, word: str) -> None:
     "it came to no end",
 ])
 def test_the_programs_own_failures_are_not_excluded(message: str) -> None:
-    assert outside(seen("test_a", message=message), TASK) == ""
+    assert exclusion_reason(seen("test_a", message=message), TASK) == ""
 
 
 def test_a_fixture_of_the_program_itself_may_be_what_is_broken() -> None:
     message = "file tests/test_a.py, line 4\n  def test_a(spam):\nE       fixture 'spam' not found"
     plugin = Solution(files=(File(path="plugin.py", text="def spam(): pass\n"),), entry="plugin.py")
-    assert outside(seen("test_a", message=message), TASK) != ""
+    assert exclusion_reason(seen("test_a", message=message), TASK) != ""
     task = TASK.model_copy(update={"solution": plugin})
-    assert outside(seen("test_a", message=message), task) == ""
+    assert exclusion_reason(seen("test_a", message=message), task) == ""
 
 
 def test_a_failing_doctest_counts_alone_or_where_it_is_asked_for() -> None:
@@ -99,18 +99,18 @@ def test_a_failing_doctest_counts_alone_or_where_it_is_asked_for() -> None:
     failing = seen("f(1)", origin="doctest")
     beside = TASK.model_copy(update={"tests": (ONE, example)})
 
-    assert "--doctests" in outside(failing, beside)
-    assert outside(failing, beside.model_copy(update={"doctests": True})) == ""
-    assert outside(failing, TASK.model_copy(update={"tests": (example,)})) == ""
+    assert "--doctests" in exclusion_reason(failing, beside)
+    assert exclusion_reason(failing, beside.model_copy(update={"doctests": True})) == ""
+    assert exclusion_reason(failing, TASK.model_copy(update={"tests": (example,)})) == ""
 
 
 def test_an_excluded_test_neither_fails_nor_passes() -> None:
-    report = with_outside_failures(Report(solution="x", verdicts=(
+    report = with_exclusions(Report(solution="x", verdicts=(
         seen("test_a", message="setup: fixture 'a' not found"), seen("test_b", "passed"),
     )), TASK)
 
     assert report.passed and not report.failing and report.score == (1, 1)
-    words = outside_failure_words(report)
+    words = exclusion_words(report)
     assert words.startswith("`test_a` is excluded: the fixture a is not available")
 
 
@@ -121,10 +121,10 @@ def test_excluded_tests_do_not_count() -> None:
         seen("test_b").model_copy(update={"excluded": "no network"}),
     ))
 
-    (left,) = still_counting_tests(TASK.tests, report)
+    (left,) = without_excluded_tests(TASK.tests, report)
     assert left == ONE.model_copy(update={"excluded_nodes": ("test_a[2]",)})
     # What is watched is judged again with each repair, which may mend it.
-    assert still_counting_tests(TASK.tests, report, ["test_a[2]", "test_b"])[:2] == (
+    assert without_excluded_tests(TASK.tests, report, ["test_a[2]", "test_b"])[:2] == (
         TASK.tests[:2]
     )
 
@@ -135,8 +135,8 @@ def test_the_rest_of_a_file_stays_until_pytest_has_looked() -> None:
         seen("test_a"), seen("test_b"), seen("test_c", test="test_it.py::*"),
     ))
 
-    assert still_counting_tests(TASK.tests, unread) == TASK.tests
-    assert still_counting_tests(TASK.tests, made) == TASK.tests
+    assert without_excluded_tests(TASK.tests, unread) == TASK.tests
+    assert without_excluded_tests(TASK.tests, made) == TASK.tests
 
 
 def test_a_test_that_a_repair_has_skipped_or_lost_has_not_passed() -> None:

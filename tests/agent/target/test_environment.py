@@ -8,7 +8,7 @@ from agent.core.domain import File, Task
 from agent.target import task
 from agent.target.discovery.pytest_files import borrowed
 from agent.target.environment import (
-    absent_package,
+    explain_missing_package,
     modules_in,
     standard_modules,
 )
@@ -23,18 +23,18 @@ def test_what_is_installed_or_beside_is_not_absent(tmp_path):
     task = Task(site_dirs=(str(tmp_path),), support=(File(path="beside.py", text=""),))
     names = ("polars", "orjson", "six", "beside", "json", "scipy")
 
-    assert [name for name in names if absent_package(name, task)] == ["scipy"]
+    assert [name for name in names if explain_missing_package(name, task)] == ["scipy"]
 
 
 def test_a_slip_for_a_package_that_is_not_installed_names_the_package():
-    said = absent_package("numpi", Task())
+    said = explain_missing_package("numpi", Task())
     assert "did you mean numpy?" in said and "pip install numpy" in said
     assert "pip install numpi" not in said
 
 
 def test_a_module_that_nobody_knows_may_be_a_file_that_was_not_submitted():
-    assert "--with helpers.py" in absent_package("helpers", Task())
-    assert "--with" not in absent_package("scipy", Task())
+    assert "--with helpers.py" in explain_missing_package("helpers", Task())
+    assert "--with" not in explain_missing_package("scipy", Task())
 
 
 def test_files_are_imported_by_their_paths_from_whichever_folder():
@@ -49,7 +49,7 @@ def test_files_are_imported_by_their_paths_from_whichever_folder():
     ("regex", True),
 ])
 def test_a_misspelt_module_is_recognised(name, absent):
-    assert bool(absent_package(name, Task())) is absent
+    assert bool(explain_missing_package(name, Task())) is absent
 
 
 def test_a_module_that_left_the_standard_library_is_standard_until_then():

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from agent.core.domain import File, Report, Task
-from agent.target.failures.excluded import outside
-from agent.target.interpreter import own_sites
+from agent.target.failures.excluded import exclusion_reason
+from agent.target.interpreter import site_folders
 from agent.target.task import TestText, make_task
 from agent.verify.judge import check
 from sandbox import open_sandbox
@@ -23,7 +23,7 @@ def judged(
     task = make_task(
         program, entry="calc.py", tests=[TestText(tests, "test_it.py")],
         support=[File(path=path, text=text) for path, text in (support or {}).items()],
-        package_folders=own_sites(), **wanted,
+        package_folders=site_folders(), **wanted,
     ).task
     assert task.solution is not None
     return asyncio.run(check(task.solution, task.tests, task, open_sandbox()))
@@ -196,4 +196,4 @@ def test_a_package_that_tests_need_and_that_is_missing_is_named() -> None:
     report = judged("import nonesuch\nfrom calc import add\ndef test_a(): assert add(1, 1) == 3\n")
 
     assert report.verdicts[0].message.startswith("ModuleNotFoundError: No module named 'nonesuch'")
-    assert "pip install nonesuch" in outside(report.verdicts[0], Task())
+    assert "pip install nonesuch" in exclusion_reason(report.verdicts[0], Task())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.target.project import MAX_MODULES, laid_out
+from agent.target.project import MAX_MODULES, collect_project_files
 from agent.target.task import Inputs, from_command_line
 
 MODULE = "def double(n):\n    return 2 * n\n"
@@ -20,7 +20,7 @@ def lay(folder: Path, files: dict[str, str]) -> None:
 
 def laid(folder: Path, module: str, tests: str = "") -> tuple[str, str, set[str]]:
     """Entry, test file and support of a project that lies in a folder."""
-    project = laid_out(
+    project = collect_project_files(
         folder / module, (folder / module).read_text("utf-8"),
         folder / tests if tests else None,
         (folder / tests).read_text("utf-8") if tests else "",
@@ -123,7 +123,7 @@ def test_pytests_configuration_comes_to_the_top(tmp_path, name, text, comes):
 def test_data_that_is_no_text_comes_along_byte_by_byte(tmp_path):
     lay(tmp_path, {"calc.py": MODULE, "test_calc.py": TEST + "\nplace = 'one.bin'\n"})
     (tmp_path / "one.bin").write_bytes(b"\xff\xfe\x00")
-    project = laid_out(
+    project = collect_project_files(
         tmp_path / "calc.py", MODULE, tmp_path / "test_calc.py",
         (tmp_path / "test_calc.py").read_text(),
     )
@@ -159,7 +159,7 @@ def test_a_module_beside_it_that_cannot_come_along_is_named(tmp_path, files, why
     for name, raw in files.items():
         (tmp_path / name).write_bytes(raw)
     text = "".join(f"import {name.removesuffix('.py')}\n" for name in files)
-    project = laid_out(tmp_path / "main.py", text)
+    project = collect_project_files(tmp_path / "main.py", text)
 
     assert len(project.support) == len(files) - 1
     assert len(project.notices) == 1 and re.match(why, project.notices[0])

@@ -125,7 +125,7 @@ def test_a_long_snippet_over_a_stateful_program_stays_one_test(outcomes):
 ])
 def test_a_snippet_is_read_statement_by_statement_however_many_checks_it_has(setup, monkeypatch):
     read = []
-    for name in ("checks", "touched_names"):
+    for name in ("checks", "name_usage"):
         known = getattr(snippets, name)
         monkeypatch.setattr(snippets, name, lambda *n, known=known: read.append(n) or known(*n))
     code = setup + "".join(f"assert f({number}) == {number} + 1\n" for number in range(300))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.target.errors import BadInput
-from agent.target.source import LARGEST_BYTES, from_bytes, read_source, text_beside
+from agent.target.source import LARGEST_BYTES, from_bytes, read_source, read_support_file
 
 READABLE = {
     "plain": "x = 'ä'\n".encode(),
@@ -146,11 +146,11 @@ def test_a_dash_reads_standard_input(monkeypatch):
 def test_a_file_beside_the_program_says_how_it_is_laid_down(raw, text, tmp_path):
     (tmp_path / "a.py").write_bytes(raw)
 
-    assert text_beside(tmp_path / "a.py") == text
+    assert read_support_file(tmp_path / "a.py") == text
 
 
 def test_a_data_file_beside_the_program_keeps_its_bytes(tmp_path):
     raw = b'\xef\xbb\xbf{"h": 1}\r\n'
     (tmp_path / "a.json").write_bytes(raw)
 
-    assert text_beside(tmp_path / "a.json").encode() == raw
+    assert read_support_file(tmp_path / "a.json").encode() == raw

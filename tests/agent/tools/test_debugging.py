@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.core.domain import Example, File, Report, Solution, Task, Verdict
 from agent.tools.code_sandbox import configured_sandbox
-from agent.tools.debugging import DebuggerTools, Scene
+from agent.tools.debugging import DebuggerTools, DebugScope
 from agent.tools.registry import ToolRegistry
 
 CODE = '''import helper
@@ -47,7 +47,7 @@ def tools(code: str = CODE, root: str = "", helper: File = HELPER) -> ToolRegist
     program = Solution(files=(File(path=path, text=code),), entry=path)
     other = program.with_text(code.replace("n = 0", "n = 1"))
     registry = ToolRegistry(max_output_bytes=4_000)
-    DebuggerTools(Scene(
+    DebuggerTools(DebugScope(
         task=Task(support=(helper,)), solution=program, tests=(SHOWN,),
         report=Report(solution=program.id, verdicts=(FAILS,)), programs={0: program, 2: other},
         lessons=lambda words: [f"mind {words}"], import_roots=("", root.rstrip("/")),

@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from agent.core.domain import Report, Solution, Task
 from agent.tools import Workspace, open_tools
-from agent.tools.debugging import DebuggerTools, Scene
+from agent.tools.debugging import DebuggerTools, DebugScope
 from sandbox import Sandbox
 from tests.agent.runs import printed
 
@@ -41,7 +41,7 @@ def test_the_guides_table_has_each_tool_with_its_parameters_and_defaults() -> No
     told = dict(re.findall(r"^\| `(\w+)\((.*?)\)` \|", GUIDE, re.MULTILINE))
     tools = open_tools(Workspace())
     nothing = Solution(files=(), entry="")  # and nothing is called
-    scene = Scene(Task(), nothing, (), Report(solution=""), {}, lambda words: [])
+    scene = DebugScope(Task(), nothing, (), Report(solution=""), {}, lambda words: [])
     DebuggerTools(scene, cast(Sandbox, None)).register(tools)
     schemas = {one["name"]: one["parameters"] for one in tools.get_schemas()}
     assert told == {

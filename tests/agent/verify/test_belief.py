@@ -12,7 +12,7 @@ from agent.verify.belief import (
     PARTLY_IN_PROCESS,
     RunEvidence,
     compared,
-    keeps_to_calls,
+    only_calls_program,
     verdict,
 )
 from agent.verify.tamper_indicators import RUNTIME_INDICATORS, TEXT_INDICATORS
@@ -150,4 +150,4 @@ def test_what_the_host_compared_is_isolated() -> None:
     ("assert output in capsys.readouterr().out", False),
 ])
 def test_a_test_that_changes_more_than_calls_do_says_so_in_words(code: str, keeps: bool) -> None:
-    assert keeps_to_calls(code, frozenset({"program"})) is keeps
+    assert only_calls_program(code, frozenset({"program"})) is keeps

@@ -12,7 +12,7 @@ import pytest
 from _pytest.assertion.rewrite import rewrite_asserts
 
 from agent.core.domain import Report, Verdict
-from agent.verify.programs.plain.expecting import Expecting
+from agent.verify.programs.plain.expecting import CheckHooks
 from agent.verify.project.suite_double_check import (
     LOST,
     MAX_ADDITIONAL_S,
@@ -23,9 +23,9 @@ from agent.verify.project.suite_double_check import (
     CheckReports,
     DoubleCheck,
     WatchedFiles,
-    chosen,
     evaluate,
     instrumented_nodes,
+    select_double_checked,
     with_integrity,
 )
 from agent.verify.rewriting.expectations import exchanged, instrument
@@ -106,7 +106,7 @@ class _Quiet:
 def _told(test: str, *program: str, **names: Any) -> tuple[CheckReports, bool]:
     """What a test whose checks are asked twice tells, and whether it fails."""
     said: list[Mapping[str, Json]] = []
-    expecting = Expecting(said.append, frozenset(program))
+    expecting = CheckHooks(said.append, frozenset(program))
     text = f"def test_a():\n    {test}\n"
     tree = instrument(text, "test_a.py", expecting.name, expecting._checks)
     rewrite_asserts(tree, text.encode())
@@ -150,7 +150,7 @@ def test_a_check_that_holds_for_any_value_is_denied(name: str) -> None:
     assert failed
     said = evaluate(told, {"test_a": "failed"}, "")
     wanted = {"test_a": f"it passes with any expected value at {place}"} if place else {}
-    assert said.denied == wanted
+    assert said.refuted == wanted
 
 
 def _sends_once(coroutine: Any) -> None:
@@ -198,7 +198,7 @@ def test_a_bypassed_check_is_denied(name: str) -> None:
     test, names, why = LEFT_OUT[name]
     told, failed = _told(test, **names)
     assert failed
-    assert evaluate(told, {"test_a": "failed"}, "").denied == {"test_a": why}
+    assert evaluate(told, {"test_a": "failed"}, "").refuted == {"test_a": why}
 
 
 def test_a_test_that_reaches_no_check_is_healed_by_nothing() -> None:
@@ -226,7 +226,7 @@ def test_a_program_may_count_its_callers_variables_and_its_own_objects() -> None
         "    assert len(alive) == 0",
         names=lambda: sys._getframe(1).f_locals, made=made, alive=alive,
     )
-    assert evaluate(told, {"test_a": "failed"}, "").denied == {}
+    assert evaluate(told, {"test_a": "failed"}, "").refuted == {}
     assert told.ended("fails") == {"test_a"}
 
 
@@ -254,7 +254,7 @@ def test_a_check_that_fails_then_is_what_an_honest_one_does(name: str) -> None:
     told, failed = _told(test, **names)
     assert failed
     said = evaluate(told, {"test_a": "failed"}, test)
-    assert ({*said.noticed}, said.denied) == ({"test_a"}, {})
+    assert ({*said.sensitive}, said.refuted) == ({"test_a"}, {})
 
 
 def test_a_program_that_reads_the_test_is_denied() -> None:
@@ -262,16 +262,16 @@ def test_a_program_that_reads_the_test_is_denied() -> None:
         "wanted = 6\n    assert f() == wanted",
         f=lambda: __import__("sys")._getframe(1).f_locals["wanted"],
     )
-    assert evaluate(told, {}, "").denied.keys() == {"test_a"}
+    assert evaluate(told, {}, "").refuted.keys() == {"test_a"}
 
 
 def test_a_lost_failure_is_denied() -> None:
     for test in ("assert 5 == 6 - 1", "assert 5 == 6"):
         told, failed = _told(test)
         assert failed
-        assert evaluate(told, {"test_a": "passed"}, "").denied == {"test_a": LOST}
+        assert evaluate(told, {"test_a": "passed"}, "").refuted == {"test_a": LOST}
     told.ends.add(("passed by", "test_b"))
-    assert evaluate(told, {}, "").denied == {"test_b": PASSED_BY}
+    assert evaluate(told, {}, "").refuted == {"test_b": PASSED_BY}
 
 
 def _verdict(**changes: Any) -> Verdict:
@@ -310,18 +310,18 @@ assert isclose(f(), 1) and f().read_text() in string.digits
 
 @pytest.mark.parametrize("name", SEEN)
 def test_what_was_seen_decides_only_where_no_honest_program_does_it(name: str) -> None:
-    sign, asked, denied = SEEN[name]
+    sign, asked, refuted = SEEN[name]
     told = CheckReports(checks=[{"check": "a:1", "how": "failed", "test": "a"}] if asked else [])
     (one,) = with_integrity(
         [_verdict()], [sign], evaluate(told, {}, ""), ["a"], TEXT,
     )
-    assert bool(one.disbelieved) is denied
-    assert one.integrity == (None if denied else "in-process")
+    assert bool(one.disbelieved) is refuted
+    assert one.integrity == (None if refuted else "in-process")
 
 
 def test_a_test_that_passes_no_more_is_denied_unless_it_ran_without_those_before_it() -> None:
     statuses = {"a": "failed", "b": "failed", "c": "passed"}
-    assert evaluate(CheckReports(), statuses, "", alone={"b"}).denied == {"a": NOT_REPEATABLE}
+    assert evaluate(CheckReports(), statuses, "", alone={"b"}).refuted == {"a": NOT_REPEATABLE}
 
 
 def test_a_test_in_whose_place_something_else_runs_is_denied() -> None:
@@ -329,7 +329,7 @@ def test_a_test_in_whose_place_something_else_runs_is_denied() -> None:
     nodes = ("t.py::test_a[3]", "t.py::test_b", "t.py::test_c", "u.py::test_a")
     asked = instrumented_nodes(WatchedFiles((), (), {"t.py": text}, nodes))
     statuses = dict.fromkeys(nodes, "passed")
-    assert evaluate(CheckReports(), statuses, "", ended=asked).denied == {nodes[0]: PASSED_BY}
+    assert evaluate(CheckReports(), statuses, "", ended=asked).refuted == {nodes[0]: PASSED_BY}
 
 
 def test_a_test_that_sets_itself_aside_is_not_healed() -> None:
@@ -346,7 +346,7 @@ def test_a_test_that_sets_itself_aside_is_not_healed() -> None:
 def test_a_repair_asks_few_of_many_slow_tests_and_a_check_asks_all() -> None:
     slow = [_verdict(name=name, wall_s=0.6 * MAX_ADDITIONAL_S) for name in "abc"]
     report = Report(solution="s", verdicts=tuple(slow))
-    assert chosen(report, ["c"]) == ("c", "a")
-    assert chosen(report, []) == ("a", "b", "c")
+    assert select_double_checked(report, ["c"]) == ("c", "a")
+    assert select_double_checked(report, []) == ("a", "b", "c")
     *_, left = with_integrity(slow, [], DoubleCheck(left_out=frozenset("c")), [], "")
     assert (left.integrity, left.reason) == ("in-process", NOT_RUN_AGAIN)

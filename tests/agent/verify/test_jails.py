@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.core.domain import File, JailLayer, JailStatus, Script, Solution, Task
-from agent.verify.jail_level import jail_of
+from agent.verify.jail_level import jail_status_of
 from agent.verify.judge import check
 from sandbox import SandboxUnavailable
 from sandbox.levels import Isolation, Layer
@@ -21,7 +21,7 @@ PLANTED = table(__file__, "programs.toml")["planted_links"]
 def test_a_jail_that_holds() -> None:
     other_run = Isolation("L3", (Layer("seccomp", True, "open a socket: EACCES"),))
 
-    assert jail_of(other_run, "jail") == JailStatus(
+    assert jail_status_of(other_run, "jail") == JailStatus(
         words="jail: L3, confirmed by tests: Landlock, seccomp, limits", level="L3",
         layers=(JailLayer(name="seccomp", holds=True, observed="open a socket: EACCES"),),
     )
@@ -40,7 +40,7 @@ def test_a_jail_that_holds() -> None:
 def test_what_was_not_seen_to_hold_is_not_said_to(
     other_run: Isolation, backend: str, words: str | None
 ) -> None:
-    said = jail_of(other_run, backend).words
+    said = jail_status_of(other_run, backend).words
 
     assert "confirmed by tests" not in said
     assert words in (None, said)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from agent.verify.examples.plain_values import (
     MAX_DEPTH,
-    NotPlain,
+    BadWireForm,
     Unplain,
     decode,
     differs,
@@ -169,9 +169,9 @@ def _depths(text: str) -> list[int]:
     ["timedelta", "9" * 5000], ["date", "2024-01-01", 1],
 ], ids=str)
 def test_what_no_encoder_made_is_garbled(wire: Any) -> None:
-    with pytest.raises(NotPlain):
+    with pytest.raises(BadWireForm):
         decode(wire)
-    with contextlib.suppress(NotPlain):  # it is only looked at, so what can be shown is
+    with contextlib.suppress(BadWireForm):  # it is only looked at, so what can be shown is
         assert isinstance(shown(wire), str)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agent.core.domain import File, Task
-from agent.target.failures.excluded import with_outside_failures
+from agent.target.failures.excluded import with_exclusions
 from agent.verify.plain import plain_run
 from tests.agent.values import table
 
@@ -305,7 +305,7 @@ async def test_a_test_that_lacks_a_tool_is_excluded(judge: Any, started: str, as
     )
 
     report = await judge(PROGRAM, tests, ("test_it",), entry="calc.py")
-    (verdict,) = with_outside_failures(report, Task()).verdicts
+    (verdict,) = with_exclusions(report, Task()).verdicts
 
     assert verdict.status in ("failed", "error")
     assert verdict.message.endswith("; the jail can run only Python")

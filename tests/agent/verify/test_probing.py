@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from agent.core.domain import Task
-from agent.verify.examples.probing import TOGETHER, ProbeAnswer, answers
+from agent.verify.examples.probing import BATCH_SIZE, ProbeAnswer, answers
 from sandbox import open_sandbox
 from tests.agent.values import program as solution
 from tests.agent.values import table
@@ -30,7 +30,7 @@ async def test_each_call_has_its_own_answer_whatever_the_others_did() -> None:
 
 
 async def test_calls_that_do_not_end_are_not_waited_for_again_and_again() -> None:
-    found = await asked(PROGRAM, *["f(4)"] * (TOGETHER - 1), "f(0)")
+    found = await asked(PROGRAM, *["f(4)"] * (BATCH_SIZE - 1), "f(0)")
     assert [kind for kind, _ in found].count("endless") == 2
     assert found[-1] == ("unasked", "")
 

@@ -17,7 +17,7 @@ from agent.verify.judge import check
 from agent.verify.project import suite_judge
 from agent.verify.project.suite_judge import NOT_ALONE
 from agent.verify.project.suite_run import run_suite
-from evaluation.verdicts import PROJECTS, VerdictCase, judged_as_project, read_cases
+from evaluation.verdicts import PROJECTS, VerdictCase, judge_as_project, read_cases
 from sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.slow
@@ -39,13 +39,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.mark.nightly
 async def test_a_forged_project_is_not_believed(forged: VerdictCase, jail: Sandbox) -> None:
-    seen = await judged_as_project(forged, jail)
+    seen = await judge_as_project(forged, jail)
 
     assert seen.believed == ""
 
 
 async def test_an_honest_project_is_believed(honest: VerdictCase, jail: Sandbox) -> None:
-    seen = await judged_as_project(honest, jail)
+    seen = await judge_as_project(honest, jail)
     if (await jail.isolation()).level != "L4" and "no second process" in str(seen):
         pytest.skip("only a jail of level L4 can grant processes")
 
@@ -285,7 +285,7 @@ async def test_a_skipped_target_test_is_not_healed(program: str, jail: Sandbox) 
 async def test_a_program_reads_only_its_data(path: str, is_believed: bool, jail: Sandbox) -> None:
     program = f"def four():\n    return int(open({path!r}).read())\n"
 
-    seen = await judged_as_project(VerdictCase(
+    seen = await judge_as_project(VerdictCase(
         "reads", "honest" if is_believed else "forged", program,
         "from shop.core import four\n\n\ndef test_four():\n    assert four() == 4\n",
         support=(("shop/__init__.py", ""), (path, "4")), entry="shop/core.py",

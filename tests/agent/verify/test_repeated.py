@@ -9,7 +9,7 @@ import pytest
 from agent.core.domain import File
 from agent.verify.examples import repeated as repeated_calls
 from agent.verify.examples.examples import answers
-from agent.verify.examples.repeated import _holds_of, _repeat_of
+from agent.verify.examples.repeated import _output_checks_hold, _read_plain_calls
 
 MODULES = frozenset({"program", "solution"})
 FILE = "import pytest\nimport program\nfrom program import f, g as h\nROWS = [1, 2]\n\n"
@@ -19,17 +19,17 @@ def repeated(body: str, node: str = "") -> tuple[list[str], bool] | None:
     """The calls of a snippet, or of a test of a file, with what is expected; whether these are all
     its checks."""
     code = body if not node else FILE + body
-    found = _repeat_of(code, node, MODULES, (code,))
+    found = _read_plain_calls(code, node, MODULES, (code,))
     if found is None:
         return None
     calls = [
         f"{one.call} raises {one.exception}" if one.exception
         else f"{one.call} {one.how} {one.expected!r}" for one in found.calls
     ]
-    return calls, found.is_whole
+    return calls, found.is_complete
 
 
-@pytest.mark.parametrize(("code", "calls", "is_whole"), [
+@pytest.mark.parametrize(("code", "calls", "is_complete"), [
     ("assert f(1) == 2\nassert [3] == f(b=2)", ["f(1) == 2", "f(b=2) == [3]"], True),
     ("assert f(1)\nassert not f(2)\nassert f(3) is None",
      ["f(1) true None", "f(2) false None", "f(3) is None"], True),
@@ -46,8 +46,8 @@ def repeated(body: str, node: str = "") -> tuple[list[str], bool] | None:
     ("made = f()\nassert next(made) is None\nassert made.send(1) == 2", [], False),
     ("made = f()\nassert made.pop() == 1\nassert made.pop() == 2", ["f().pop() == 1"], False),
 ])
-def test_the_plain_calls_of_a_snippet(code: str, calls: list[str], is_whole: bool) -> None:
-    assert repeated(code) == (calls, is_whole)
+def test_the_plain_calls_of_a_snippet(code: str, calls: list[str], is_complete: bool) -> None:
+    assert repeated(code) == (calls, is_complete)
 
 
 @pytest.mark.parametrize(("code", "node", "expected"), [
@@ -90,7 +90,7 @@ def test_a_unittest_check_with_a_keyword_is_not_repeated() -> None:
     ("output = 'c'\nassert 'c' in output", False),
 ])
 def test_checks_of_the_output_are_compared_by_the_host(code: str, holds: bool) -> None:
-    assert _holds_of("a b\n", code) is holds
+    assert _output_checks_hold("a b\n", code) is holds
 
 
 AT = "__import__('datetime')."
@@ -153,7 +153,7 @@ def test_what_is_no_number_or_date_of_the_library_is_not_repeated(code: str) -> 
 ])
 def test_a_snippet_sees_the_classes_that_its_program_imports(program: str, calls: int) -> None:
     code = "assert f(1) == Decimal('1')"
-    found = _repeat_of(code, "", MODULES, (program, code))
+    found = _read_plain_calls(code, "", MODULES, (program, code))
     assert found is not None and len(found.calls) == calls
 
 

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llm import BadReply
-from llm.asking.answers import TextEdit, code_of, edited, edits_of, json_of
+from llm.asking.answers import TextEdit, edited, parse_code, parse_edits, parse_json
 
 # Programs
 
 
 def test_the_program_is_what_stands_in_the_only_fence() -> None:
-    assert code_of("Here it is:\n```python\nx = 1\n\ny = 2\n```\nDone.") == "x = 1\n\ny = 2\n"
+    assert parse_code("Here it is:\n```python\nx = 1\n\ny = 2\n```\nDone.") == "x = 1\n\ny = 2\n"
 
 
 @pytest.mark.parametrize("answer", [
@@ -27,7 +27,7 @@ def test_the_program_is_what_stands_in_the_only_fence() -> None:
     "<think>\nFirst\n```python\nx = 2\n```\nNo.\n</think>\n\n```python\nx = 1\n```",
 ])
 def test_the_only_block_of_python_is_the_program(answer: str) -> None:
-    assert code_of(answer) == "x = 1\n"
+    assert parse_code(answer) == "x = 1\n"
 
 
 @pytest.mark.parametrize(("fence", "program"), [
@@ -40,11 +40,11 @@ def test_the_only_block_of_python_is_the_program(answer: str) -> None:
     ("```", "def f(:\n    pass\n"),
 ])
 def test_what_looks_like_a_fence_within_a_program_is_the_programs(fence: str, program: str) -> None:
-    assert code_of(f"{fence}python\n{program}{fence}\n") == program
+    assert parse_code(f"{fence}python\n{program}{fence}\n") == program
 
 
 def test_a_value_after_a_thought_is_the_answer() -> None:
-    assert json_of('<think>{"a": 1}</think>\n{"b": 2}', {}) == {"b": 2}
+    assert parse_json('<think>{"a": 1}</think>\n{"b": 2}', {}) == {"b": 2}
 
 
 @pytest.mark.parametrize("answer", [
@@ -64,7 +64,7 @@ def test_a_value_after_a_thought_is_the_answer() -> None:
 ])
 def test_anything_but_one_closed_block_of_python_is_refused(answer: str) -> None:
     with pytest.raises(BadReply):
-        code_of(answer)
+        parse_code(answer)
 
 
 LINES = st.lists(st.sampled_from(["x = 1", "```", "````", "", "'''", "```py", "~~~"]), max_size=8)
@@ -73,7 +73,7 @@ LINES = st.lists(st.sampled_from(["x = 1", "```", "````", "", "'''", "```py", "~
 @given(LINES)
 def test_a_fence_longer_than_any_in_the_program_always_carries_it(lines: list[str]) -> None:
     program = "\n".join([*lines, "y = 2"]) + "\n"
-    assert code_of(f"Words.\n``````python\n{program}``````\nWords.") == program
+    assert parse_code(f"Words.\n``````python\n{program}``````\nWords.") == program
 
 
 # Edits
@@ -86,7 +86,7 @@ def block(search: str, replace: str) -> str:
 
 
 def apply(answer: str, original: str = ORIGINAL) -> str:
-    return edited(original, edits_of(answer))
+    return edited(original, parse_edits(answer))
 
 
 def test_edits_keep_the_rest_of_the_program() -> None:
@@ -156,7 +156,7 @@ SCHEMA = {
 @pytest.mark.parametrize("fence", ["{}", "```json\n{}\n```", "\ufeff ```\r\n{}\r\n```\n"])
 def test_one_fence_around_a_value_is_taken_off(fence: str) -> None:
     answer = fence.replace("{}", '{"text": "a", "sure": 3}')
-    assert json_of(answer, SCHEMA) == {"text": "a", "sure": 3}
+    assert parse_json(answer, SCHEMA) == {"text": "a", "sure": 3}
 
 
 @pytest.mark.parametrize(("answer", "fact"), [
@@ -182,5 +182,5 @@ def test_one_fence_around_a_value_is_taken_off(fence: str) -> None:
 ])
 def test_what_is_not_the_value_asked_for_is_refused(answer: str, fact: str) -> None:
     with pytest.raises(BadReply, match=fact or None) as caught:
-        json_of(answer, SCHEMA)
+        parse_json(answer, SCHEMA)
     assert len(str(caught.value)) < 500

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from llm import BadReply, Message, Request, Usage
-from llm.asking.answers import code_of, edited, edits_of
+from llm.asking.answers import edited, parse_code, parse_edits
 from llm.asking.ask import ask_read
 from llm.errors import (
     CallFailed,
@@ -31,7 +31,7 @@ SCHEMA = {
 
 
 def _edited(program: str, answer: str) -> str:
-    return edited(program, edits_of(answer))
+    return edited(program, parse_edits(answer))
 
 
 REQUEST = Request("critic", "system", (Message("user", "user"),))
@@ -126,17 +126,17 @@ async def test_a_server_that_refuses_a_longer_answer_is_quoted() -> None:
 async def test_a_refusal_is_an_error_of_its_own_with_what_the_provider_said() -> None:
     provider = Scripted([Answer(("I cannot.",), finish="refusal", note="category cyber")])
     with pytest.raises(Refused, match="category cyber"):
-        await ask_read(provider, REQUEST, code_of)
+        await ask_read(provider, REQUEST, parse_code)
     assert len(provider.asked) == 1
 
 
 async def test_the_second_answer_is_looked_at_as_the_first_one_was() -> None:
     provider = saying("no fence", "```python\nx = 1\n```")
-    assert (await ask_read(provider, REQUEST, code_of))[0] == "x = 1\n"
+    assert (await ask_read(provider, REQUEST, parse_code))[0] == "x = 1\n"
     cut = Answer(("```python\nx = 2\n```",), finish="cut")
     provider = Scripted([Answer(("no fence",)), cut])
     with pytest.raises(Truncated):
-        await ask_read(provider, REQUEST, code_of)
+        await ask_read(provider, REQUEST, parse_code)
 
 
 async def test_quoted_lines_stand_between_marks() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from llm import BadPrompt
-from llm.asking.schemas import in_words, inlined
+from llm.asking.schemas import inlined, schema_text
 
 STEP = {
     "type": "object",
@@ -43,7 +43,7 @@ def test_a_schema_is_inlined_and_shown_in_words() -> None:
     }
     assert inlined(schema) == schema
 
-    assert in_words(inlined(STEPS)) == (
+    assert schema_text(inlined(STEPS)) == (
         '{"steps": [1 to 3 of: {"what": string of at most 20 characters, "kind": "a" or "b", '
         '"sure": whole number from 0 to 100, "last": true or false}]}'
     )
@@ -64,6 +64,6 @@ def test_an_unbounded_schema_is_refused(name: str, loose: dict[str, object], pla
     step = {**STEP, "properties": {**STEP["properties"], name: loose}}  # type: ignore[dict-item]
     schema = inlined({**STEPS, "$defs": {"Step": step}})
     with pytest.raises(BadPrompt, match=place):
-        in_words(schema)
+        schema_text(schema)
     with pytest.raises(BadPrompt):
-        in_words({"type": "object", "properties": {}})
+        schema_text({"type": "object", "properties": {}})

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 pytest.importorskip("torch")
 import pytest
 
-from llm.providers.huggingface.decoding import Listener
+from llm.providers.huggingface.decoding import StreamDecoder
 from llm.providers.huggingface.loading import Hardware
 
 END = 256
@@ -21,9 +21,9 @@ def by_bytes(tokens: Sequence[int]) -> str:
     return bytes(tokens).decode("utf-8", "replace")
 
 
-def heard(*chunks: Sequence[int], closing: str = "") -> tuple[list[str], Listener]:
+def heard(*chunks: Sequence[int], closing: str = "") -> tuple[list[str], StreamDecoder]:
     pieces: list[str] = []
-    listener = Listener(by_bytes, {END}, pieces.append, closing)
+    listener = StreamDecoder(by_bytes, {END}, pieces.append, closing)
     for chunk in chunks:
         listener.hear(chunk)
     return pieces, listener

@@ -14,7 +14,7 @@ from llm.types import Code, Message, Output, Prefill, Request, Text, Usage
 
 if TYPE_CHECKING:
     from llm.providers.huggingface.decoding import LocalModel
-    from llm.providers.huggingface.host import Ended
+    from llm.providers.huggingface.host import FinishedAnswer
 
 pytestmark = pytest.mark.nightly
 
@@ -29,7 +29,7 @@ def question(text: str = PROGRAM, output: Output | None = None, most: int = 40) 
     return Request("generator", SYSTEM, (Message("user", text),), output or Text(), max_tokens=most)
 
 
-def answered(model: LocalModel, request: Request) -> tuple[str, Ended]:
+def answered(model: LocalModel, request: Request) -> tuple[str, FinishedAnswer]:
     pieces: list[str] = []
     ended = model.answer(request, pieces.append, threading.Event())
     return "".join(pieces), ended

@@ -19,7 +19,7 @@ from llm.errors import LlmError, ProviderDown, TimedOut, UnknownModel, WrongKey
 from llm.keys import NO_KEY, Secret
 from llm.provider import Connection
 from llm.providers.huggingface import HuggingFaceProvider
-from llm.providers.huggingface.host import Ended, ModelHost
+from llm.providers.huggingface.host import FinishedAnswer, ModelHost
 from llm.types import Usage
 
 HELLO = Request("generator", "", (Message("user", "Hello"),), max_tokens=12)
@@ -41,7 +41,7 @@ class Slow:
 
     def answer(
         self, request: Request, emit: Callable[[str], None], cancelled: threading.Event
-    ) -> Ended:
+    ) -> FinishedAnswer:
         self.asked.append(request.role)
         self.threads.add(threading.get_ident())
         for _ in range(request.max_tokens):
@@ -51,7 +51,7 @@ class Slow:
             self.steps += 1
             emit(f"{request.role} ")
         usage = Usage(output=request.max_tokens)
-        return Ended("stop", usage, "", 0.1, cancelled=cancelled.is_set())
+        return FinishedAnswer("stop", usage, "", 0.1, cancelled=cancelled.is_set())
 
 
 def hosting(*outcomes: Any) -> tuple[ModelHost, list[str]]:
@@ -253,7 +253,7 @@ async def test_a_load_that_failed_says_the_next_step_and_is_tried_again() -> Non
 
 async def test_a_bug_reaches_the_caller_and_the_worker_goes_on() -> None:
     class Broken(Slow):
-        def answer(self, request: Request, *rest: Any) -> Ended:
+        def answer(self, request: Request, *rest: Any) -> FinishedAnswer:
             if request.role == "broken":
                 raise KeyError("a bug")
             return super().answer(request, *rest)
@@ -292,10 +292,10 @@ def test_what_the_hub_refuses_is_said_with_the_next_step(folder: Path) -> None:
     import httpx
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
 
-    from llm.providers.huggingface.loading import explained
+    from llm.providers.huggingface.loading import translate_errors
 
     def said(error: Exception, key: Secret = NO_KEY) -> LlmError:
-        with pytest.raises(LlmError) as raised, explained("maker/model", key):
+        with pytest.raises(LlmError) as raised, translate_errors("maker/model", key):
             raise OSError("the library's own words") from error
         return raised.value
 
@@ -315,10 +315,10 @@ def test_what_the_hub_refuses_is_said_with_the_next_step(folder: Path) -> None:
 
 
 def test_without_a_key_not_even_this_machines_own_is_sent(folder: Path) -> None:
-    from llm.providers.huggingface.loading import token_of
+    from llm.providers.huggingface.loading import hub_token
 
     # `None` would mean: whatever the machine is logged in with.
-    assert (token_of(NO_KEY), token_of(Secret("hf_x"))) == (False, "hf_x")
+    assert (hub_token(NO_KEY), hub_token(Secret("hf_x"))) == (False, "hf_x")
 
 
 def test_weights_that_do_not_fit_are_refused_before_they_are_read(folder: Path) -> None:

@@ -165,4 +165,4 @@ def test_without_network_the_next_step_is_a_file(hub: Hub, tmp_path: Path) -> No
 
 def test_a_full_disk_stops_before_the_download(tmp_path: Path) -> None:
     with pytest.raises(NoProvider, match=r"[\d,]+ MiB.*[\d,]+ MiB"):
-        files._has_room(2**60, tmp_path / "not" / "made", NAME)
+        files._require_disk_space(2**60, tmp_path / "not" / "made", NAME)

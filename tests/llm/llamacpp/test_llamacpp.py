@@ -25,7 +25,7 @@ pytest.importorskip("xllamacpp")
 
 from llm.providers.llamacpp import LlamaCppProvider, child
 from llm.providers.llamacpp.child import Children
-from llm.providers.llamacpp.files import fetched
+from llm.providers.llamacpp.files import fetch_file
 from tests.llm.llamacpp.tiny_gguf import written
 
 HELLO = Request("generator", "Be brief.", (Message("user", "Hello"),), max_tokens=12,
@@ -197,7 +197,7 @@ async def test_its_port_needs_a_key(tiny: LlamaCppProvider) -> None:
     import httpx2
 
     await asked(tiny)
-    address = tiny._child.listening()
+    address = tiny._child.loaded_address()
     assert address is not None
     async with httpx2.AsyncClient(trust_env=False) as client:
         reply = await client.post(f"{address.url}/chat/completions", json={"messages": []})
@@ -270,9 +270,9 @@ async def test_a_call_waits_for_the_model_no_longer_than_it_may(
     def slow(*given: Any) -> Path:
         given[2](30, 100)
         time.sleep(1.5)
-        return fetched(*given)
+        return fetch_file(*given)
 
-    monkeypatch.setattr(child, "fetched", slow)
+    monkeypatch.setattr(child, "fetch_file", slow)
     provider = provided(model, host)
     with pytest.raises(TimedOut, match=r"0\.5 s.*30 ?%"):
         await asked(provider, replace(HELLO, deadline_s=0.5))

@@ -16,7 +16,7 @@ import pytest
 from sandbox import Job, Limits, SandboxError, open_sandbox
 from sandbox.contract import CHECKS, GENEROUS_LIMITS, HONEST, ContractCheck, script
 from sandbox.remote.docker import Docker
-from sandbox.remote.link import Need
+from sandbox.remote.link import SandboxRequirements
 from tests.sandbox.here import until
 
 BY_THE_GUEST = {
@@ -98,7 +98,7 @@ async def test_the_level_says_what_was_not_tried(docker: Callable[..., dict[str,
 
 
 def test_the_container_is_asked_for_with_every_lock() -> None:
-    arguments = Docker("docker", "image", {})._arguments("name", Need(60, 512, 10))
+    arguments = Docker("docker", "image", {})._arguments("name", SandboxRequirements(60, 512, 10))
 
     line = " ".join(arguments[: arguments.index("image")])
 
@@ -115,7 +115,7 @@ def test_the_container_is_asked_for_with_every_lock() -> None:
 @pytest.mark.skipif(shutil.which("docker") is None, reason="there is no docker command here")
 def test_the_real_command_knows_every_flag() -> None:
     command = str(shutil.which("docker"))
-    arguments = Docker(command, "image", {})._arguments("name", Need(60, 512, 10))
+    arguments = Docker(command, "image", {})._arguments("name", SandboxRequirements(60, 512, 10))
 
     asked = subprocess.run(
         arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True,

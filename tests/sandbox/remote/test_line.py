@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandbox.remote.line import Assembler, TooLong, lines, packed, unpacked
+from sandbox.remote.line import Assembler, TooLong, decode_message, encode_message, lines
 
 TEXTS = st.lists(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=40))
 
@@ -50,4 +50,4 @@ def test_lines_are_bounded_and_noise_is_no_message() -> None:
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists))
 @pytest.mark.nightly
 def test_values_for_the_supervisor_travel_whole(value: object) -> None:
-    assert unpacked(packed(value)) == value
+    assert decode_message(encode_message(value)) == value

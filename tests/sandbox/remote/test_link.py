@@ -16,7 +16,7 @@ from sandbox.contract import GENEROUS_LIMITS
 from sandbox.remote import link
 from sandbox.remote.backend import RemoteSandbox
 from sandbox.remote.line import lines
-from sandbox.remote.link import Command, Need
+from sandbox.remote.link import Command, SandboxRequirements
 
 
 class Script(Command):
@@ -36,7 +36,7 @@ class Script(Command):
         return "a sandbox that says what it was told"
 
     @asynccontextmanager
-    async def lend(self, need: Need) -> AsyncIterator[Command]:
+    async def create_sandbox(self, need: SandboxRequirements) -> AsyncIterator[Command]:
         try:
             yield self
         finally:

@@ -13,7 +13,7 @@ TEMPLATES: tuple[tuple[tuple[str, ...], Callable[[Program, Crash], Iterator[Spli
     (("NameError", "UnboundLocalError"), missing.unknown_name),
     (("AttributeError",), missing.unknown_attribute),
     (("TypeError",), values.wrong_type),
-    (("IndexError",), values.outside),
+    (("IndexError",), values.index_out_of_range),
     (("KeyError",), values.missing_key),
     (("ZeroDivisionError",), values.zero_division),
     (("ValueError",), values.bad_value),

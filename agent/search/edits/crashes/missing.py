@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 from agent.search.edits.constants import NEUTRAL, combined, quoted
 from agent.search.edits.crashes.around import early_exits, nodes_on, only_if
-from agent.search.edits.library import FOREIGN_METHODS, FOREIGN_NAMES, STANDARD
+from agent.search.edits.library import FOREIGN_METHODS, FOREIGN_NAMES, MODULE_OF_NAME
 from agent.search.edits.names import attribute_name
 from agent.search.program import BUILTINS, Function, Program, Splice
-from agent.search.program.blocks import opening
+from agent.search.program.blocks import body_start
 from agent.search.values import Crash
 from agent.target.environment import well_known_modules
 
-CHANCE, MISSPELT = 3.0, 0.8
+CHANCE_COST, MISSPELT = 3.0, 0.8
 """Added to the cost of a built-in name whose similarity to the missing name is below `MISSPELT`."""
 _LENGTH = frozenset({"length", "size", "count", "len"})
 _FUNCTIONS = ("len", "sorted", "str", "list", "int", "sum", "max", "min", "set", "reversed")
@@ -42,8 +42,8 @@ def unknown_name(program: Program, crash: Crash) -> Iterator[Splice]:
             close.insert(0, FOREIGN_NAMES[name])
         yield from _imports(program, name)
         yield from _misspelt(program, places, close, reachable)
-        yield from _no_name(program, places)
-        if name in STANDARD or name in close:
+        yield from _replace_undefined(program, places)
+        if name in MODULE_OF_NAME or name in close:
             return
         yield from _misspelt_import(program, at)
     yield from _initial_values(program, name, places)
@@ -55,7 +55,7 @@ def _misspelt(
     """Replaces a name by similar names, in one place and in all of them at once."""
     name = places[0].id
     ranked = [
-        (other, 0.15 * place + CHANCE * (other not in reachable and _is_chance(name, other)))
+        (other, 0.15 * place + CHANCE_COST * (other not in reachable and _is_chance(name, other)))
         for place, other in enumerate(dict.fromkeys(close))
     ]
     ranked += [(other, 1.4) for other in reachable if other not in close]
@@ -69,7 +69,7 @@ def _misspelt(
             yield combined(program, edits, cost, min(one.lineno for one in places))
 
 
-def _no_name(program: Program, places: list[ast.Name]) -> Iterator[Splice]:
+def _replace_undefined(program: Program, places: list[ast.Name]) -> Iterator[Splice]:
     """Replaces a name by a field, by a string of its letters, or by a neutral value."""
     for one in places[:4]:
         yield program.replace(one, f"self.{one.id}", 0.9)
@@ -82,8 +82,8 @@ def _no_name(program: Program, places: list[ast.Name]) -> Iterator[Splice]:
 
 def _misspelt_import(program: Program, place: ast.Name) -> Iterator[Splice]:
     """Replaces a name by a similar one of the standard library, and imports that."""
-    for other in difflib.get_close_matches(place.id, sorted(STANDARD), 2, 0.75):
-        line = f"from {STANDARD[other]} import {other}{program.newline}"
+    for other in difflib.get_close_matches(place.id, sorted(MODULE_OF_NAME), 2, 0.75):
+        line = f"from {MODULE_OF_NAME[other]} import {other}{program.newline}"
         at = import_place(program)
         text = line + program.between(at, program.start(place)) + other
         yield Splice(at, program.end(place), text, 1.2, place.lineno)
@@ -112,8 +112,8 @@ def _imports(program: Program, name: str) -> Iterator[Splice]:
     """Adds a forgotten import."""
     at = import_place(program)
     line = program.crash.line if program.crash and program.crash.line else 1
-    if name in STANDARD:
-        text = f"from {STANDARD[name]} import {name}{program.newline}"
+    if name in MODULE_OF_NAME:
+        text = f"from {MODULE_OF_NAME[name]} import {name}{program.newline}"
         yield Splice(at, at, text, -0.5, line)
     if name in sys.stdlib_module_names:
         yield Splice(at, at, f"import {name}{program.newline}", -0.4, line)
@@ -122,7 +122,7 @@ def _imports(program: Program, name: str) -> Iterator[Splice]:
 def _initial_values(program: Program, name: str, places: list[ast.Name]) -> Iterator[Splice]:
     """Adds an assignment, `global` or `nonlocal` at the start of the functions with the name."""
     for scope in dict.fromkeys(program.scope(one) for one in places):
-        if not isinstance(scope, Function) or (first := opening(program, scope)) is None:
+        if not isinstance(scope, Function) or (first := body_start(program, scope)) is None:
             continue
         values = ("0", "[]", "''", "None", "{}", "1", "set()", "False", "True", "float('inf')",
                   "float('-inf')", "-1", *(one.arg for one in scope.args.args))
@@ -184,7 +184,7 @@ def unknown_attribute(program: Program, crash: Crash) -> Iterator[Splice]:
                 yield attribute_name(program, node, other, 0.2 + 0.1 * place)
         for other in pool:
             yield attribute_name(program, node, other, 2.8)
-        yield from _no_attribute(program, node)
+        yield from _replace_attribute(program, node)
         for cast in ("str", "list", "set", "dict", "int"):
             yield program.replace(node.value, f"{cast}({base})", 2.2)
         if kind == "NoneType":
@@ -192,7 +192,7 @@ def unknown_attribute(program: Program, crash: Crash) -> Iterator[Splice]:
             yield from only_if(program, node, f"{base} is not None", 1.8)
 
 
-def _no_attribute(program: Program, node: ast.Attribute) -> Iterator[Splice]:
+def _replace_attribute(program: Program, node: ast.Attribute) -> Iterator[Splice]:
     """Replaces an attribute by a function of the object, an operator, or the object."""
     base, parent = program.code(node.value), program.parents.get(node)
     if not isinstance(parent, ast.Call) or parent.func is not node:

@@ -13,7 +13,7 @@ from agent.search.program import Precedence, Program, Splice, variable_names
 from agent.search.program.blocks import is_elif
 from agent.search.values import Crash
 
-_TAKERS = (
+_OPERAND_PARENTS = (
     ast.BinOp, ast.Call, ast.Compare, ast.Subscript, ast.AugAssign, ast.Return, ast.For, ast.Assign,
 )
 """Nodes whose operands may have to be converted."""
@@ -30,7 +30,7 @@ def wrong_type(program: Program, crash: Crash) -> Iterator[Splice]:
         if crash.line is None and not isinstance(parent, ast.Return):
             continue  # raised elsewhere, perhaps by a value that was returned here
         called = program.is_called(node)
-        if not called and isinstance(parent, _TAKERS):
+        if not called and isinstance(parent, _OPERAND_PARENTS):
             yield from _converted(program, node, message)
         if "not callable" in message and isinstance(node, ast.Call):
             yield from _uncalled(program, node)
@@ -58,8 +58,8 @@ def _converted(program: Program, node: ast.expr, message: str) -> Iterator[Splic
             likely = not isinstance(node, ast.Constant)
         yield program.replace(node, f"{cast}({text})", 1.4 if likely else 2.0)
     base = program.parenthesized(node, Precedence.ATOM)
-    for view in (".encode()", ".decode()", "[0]", ".items()", ".values()"):
-        yield program.replace(node, base + view, 2.2)
+    for form in (".encode()", ".decode()", "[0]", ".items()", ".values()"):
+        yield program.replace(node, base + form, 2.2)
     iterated = isinstance(parent, ast.For) and parent.iter is node
     yield program.replace(node, f"range({text})", 0.6 if iterated else 2.4)
     yield program.replace(node, f"range(len({text}))", 0.8 if iterated else 2.4)
@@ -85,7 +85,7 @@ def _missing_arguments(program: Program) -> Iterator[Splice]:
                 yield replaced_call(program, call, [*given[:i], name, *given[i:]], [], 2.4)
 
 
-def outside(program: Program, crash: Crash) -> Iterator[Splice]:
+def index_out_of_range(program: Program, crash: Crash) -> Iterator[Splice]:
     """Repairs an index out of range: by a lower bound, a condition or an early exit."""
     yield from _bounds(program)
     for node in nodes_on(program, ast.Subscript, crash.line):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from agent.search.edits.calls import given_arguments, named_arguments, replaced_call
+from agent.search.edits.calls import keyword_arguments, positional_arguments, replaced_call
 from agent.search.edits.classes import fields_of
 from agent.search.program import Function, Program, Splice, parameters
 
@@ -13,16 +13,16 @@ MAX_EXCEPTIONS, MAX_CALLS = 8, 6
 
 
 def available(program: Program, node: ast.Call) -> Iterator[Splice]:
-    """Adds an argument for which there is a variable of its name, or that other calls have."""
+    """Adds an argument that has the name of a variable in scope, or that other calls pass."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    given, named = given_arguments(program, node), named_arguments(program, node)
+    given, named = positional_arguments(program, node), keyword_arguments(program, node)
     words = {one.arg for one in node.keywords}
     if None in words or any(isinstance(one, ast.Starred) for one in node.args):
         return
     variables, fields = {*program.variables(node)}, {*fields_of(program, node)}
     for function in program.defined:
         names = parameters(function, keywords=False)
-        if function.name != name and not (function.name == "__init__" and _is_of(
+        if function.name != name and not (function.name == "__init__" and _is_method_of(
             program, function, name
         )):
             continue
@@ -48,7 +48,7 @@ def available(program: Program, node: ast.Call) -> Iterator[Splice]:
             yield replaced_call(program, node, given, [*named, text], 2.8)
 
 
-def _is_of(program: Program, function: Function, name: str) -> bool:
+def _is_method_of(program: Program, function: Function, name: str) -> bool:
     owner = program.parents.get(function)
     return isinstance(owner, ast.ClassDef) and owner.name == name
 

@@ -1,7 +1,7 @@
 """Adds missing entries to tables, alphabets and regular expressions.
 
-New entries resemble the present ones and are words of the failing tests. A word becomes a key or an
-alternative, and never a value that is returned.
+New entries are strings of the failing tests that resemble the present entries. They become keys or
+alternatives, and never a value that is returned.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from agent.search.edits.calls import given_arguments, replaced_call
+from agent.search.edits.calls import positional_arguments, replaced_call
 from agent.search.edits.constants import quoted
 from agent.search.program import Function, Program, Splice
 
@@ -26,7 +26,7 @@ _SINGLE = re.compile(r"\\[wdsS](?![^\[]*\]|[*+?{])")
 _QUANTIFIER = re.compile(r"(?<![\\(?*+])[*+](?![?+*)])|(?<![\\(?*+])[*+](?=\))")
 _QUOTED = re.compile(r"(['\"])\[\^\1\]([*+])\1")
 _ENDS = re.compile(r"(?<!\\)(?=\))|\Z")
-_ASKED_OF = frozenset({"compile", "match", "search", "fullmatch", "findall", "finditer", "sub",
+_RE_FUNCTIONS = frozenset({"compile", "match", "search", "fullmatch", "findall", "finditer", "sub",
                        "split", "subn"})
 _HEADS = (r"\b", "^", r"(?<!\w)", r"(?<!\S)", "(?i)")
 _TAILS = (r"\b", "$", r"(?!\w)", r"(?!\S)")
@@ -92,7 +92,7 @@ def argument(program: Program, node: ast.Call) -> Iterator[Splice]:
     if program.is_in_function(node) and not isinstance(parent, Function | ast.ClassDef):
         return
     for place, word in enumerate(islice(words_like(program.words, texts), MAX_KEYS)):
-        given = given_arguments(program, node)
+        given = positional_arguments(program, node)
         given.append(quoted(word, given[-1]))
         yield replaced_call(program, node, given, [], 2.8 + 0.1 * place)
 
@@ -179,7 +179,7 @@ def _is_pattern(program: Program, node: ast.Constant) -> bool:
     parent = program.parents.get(node)
     match parent:
         case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=attr), args=[first, *_]):
-            if first is node and attr in _ASKED_OF:
+            if first is node and attr in _RE_FUNCTIONS:
                 return True
     return bool(re.search(r"\\[dwsb]|\(\?", str(node.value)))
 

@@ -7,12 +7,12 @@ import ast
 from collections.abc import Iterator
 
 from agent.search.edits.constants import combined
-from agent.search.edits.functions import changes
+from agent.search.edits.functions import mutates
 from agent.search.program import Function, Program, Splice, parameters, variable_names
-from agent.search.program.blocks import block_of, opening
+from agent.search.program.blocks import block_of, body_start
 
-_MADE = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
-_MAKING = frozenset({
+_CONTAINER_DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+_CONTAINER_CONSTRUCTORS = frozenset({
     "list", "dict", "set", "deque", "defaultdict", "Counter", "OrderedDict", "bytearray",
 })
 ITERATORS = frozenset({"map", "filter", "zip", "iter", "reversed", "enumerate"})
@@ -33,7 +33,7 @@ def created_per_object(program: Program, node: ast.ClassDef) -> Iterator[Splice]
             continue
         uses = [each for each in ast.walk(node) if _is_own(each, target)]
         is_set = any(isinstance(getattr(each, "ctx", None), ast.Store) for each in uses)
-        is_shared = changes(node.body, f"self.{target}") and not is_set
+        is_shared = mutates(node.body, f"self.{target}") and not is_set
         if not uses or not (program.together or is_shared):
             continue
         start, end = program.whole_lines(one)
@@ -45,7 +45,7 @@ def created_per_object(program: Program, node: ast.ClassDef) -> Iterator[Splice]
                 f"{indent}{program.indent_unit}{field}{program.newline}"
             )
             yield Splice(start, end, text, 0.0, one.lineno)
-        first = opening(program, constructor) if constructor is not None else None
+        first = body_start(program, constructor) if constructor is not None else None
         if first is not None and first.lineno > one.lineno:
             place = program.whole_lines(first)[0]
             rest = program.between(end, place)
@@ -55,7 +55,7 @@ def created_per_object(program: Program, node: ast.ClassDef) -> Iterator[Splice]
 
 def created_per_call(program: Program, node: Function) -> Iterator[Splice]:
     """Creates a module-level container or iterator in each call of the function that uses it."""
-    first = opening(program, node)
+    first = body_start(program, node)
     if not program.together or first is None:
         return
     own = variable_names(node)
@@ -67,7 +67,7 @@ def created_per_call(program: Program, node: Function) -> Iterator[Splice]:
             program.scope(one) for one in program.nodes
             if isinstance(one, ast.Name) and one.id == name
         }
-        is_changed = changes([node], name) or not is_container(value)
+        is_changed = mutates([node], name) or not is_container(value)
         if users <= {node, program.tree} and is_changed:
             yield program.insert_before(first, [f"{name} = {program.code(value)}"], 1.0)
 
@@ -75,7 +75,7 @@ def created_per_call(program: Program, node: Function) -> Iterator[Splice]:
 def memo_key(program: Program, node: Function) -> Iterator[Splice]:
     """Adds missing parameters to the key of a memo."""
     rest = node.args.kwarg.arg if node.args.kwarg else ""
-    given = [*_given(node), *filter(None, [rest])]
+    given = [*_parameter_names(node), *filter(None, [rest])]
     for memo in _tables(program, node):
         keys = _keys(program, node, memo)
         if len({program.code(one) for one in keys}) != 1 or not _returns(program, node, memo):
@@ -147,7 +147,7 @@ def _is_stateful(value: ast.expr) -> bool:
 
 
 def is_container(value: ast.expr) -> bool:
-    return isinstance(value, _MADE) or called(value) in _MAKING
+    return isinstance(value, _CONTAINER_DISPLAYS) or called(value) in _CONTAINER_CONSTRUCTORS
 
 
 def called(value: ast.expr) -> str:
@@ -166,14 +166,14 @@ def _is_own(node: ast.AST, name: str) -> bool:
 
 def _binds(node: Function, name: str) -> bool:
     """Whether a name is local to a function, or declared global in it."""
-    return name in _given(node) or any(
+    return name in _parameter_names(node) or any(
         (isinstance(one, ast.Name) and one.id == name and not isinstance(one.ctx, ast.Load))
         or (isinstance(one, ast.Global) and name in one.names)
         for one in ast.walk(node)
     )
 
 
-def _given(node: Function) -> list[str]:
+def _parameter_names(node: Function) -> list[str]:
     """The names of a function's parameters, with that of `*args`."""
     rest = node.args.vararg
     return [*parameters(node), *([rest.arg] if rest else [])]

@@ -37,7 +37,7 @@ def while_for_if(program: Program, node: ast.If) -> Iterator[Splice]:
 
 
 def flushed(program: Program, node: ast.For | ast.While) -> Iterator[Splice]:
-    """Emits after a loop what it has collected and only emits inside."""
+    """Repeats after a loop the statement that emits collected items, for the last batch."""
     if not program.has_own_lines(node):
         return
     scope = program.scope(node)

@@ -6,12 +6,12 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
-from agent.search.edits.calls import given_arguments, named_arguments, replaced_call
+from agent.search.edits.calls import keyword_arguments, positional_arguments, replaced_call
 from agent.search.edits.classes import fields_of
 from agent.search.edits.constants import quoted
 from agent.search.program import NUMBERS, Precedence, Program, Splice
 
-MAX_MARKS, MAX_FIELDS = 4, 8
+MAX_SEPARATORS, MAX_FIELDS = 4, 8
 _LOOKED_UP = frozenset({"get", "index", "find", "count", "add", "append", "setdefault", "pop",
                         "fromkeys", "fullmatch", "match", "search"})
 _SPELLINGS = (".lower()", ".casefold()", ".strip()", ".upper()")
@@ -43,7 +43,7 @@ def unused_name(program: Program, node: ast.expr) -> Iterator[Splice]:
         return
     for name in names:
         if isinstance(node, ast.Call) and len(node.args) < 4:
-            given, named = given_arguments(program, node), named_arguments(program, node)
+            given, named = positional_arguments(program, node), keyword_arguments(program, node)
             yield replaced_call(program, node, [*given, name], named, 2.8)
             yield replaced_call(program, node, given, [*named, f"{name}={name}"], 3.0)
         if program.is_condition(node):
@@ -69,12 +69,12 @@ def normalised_text(program: Program, node: ast.expr) -> Iterator[Splice]:
     text = program.parenthesized(node, Precedence.ATOM)
     mixed = any(word != word.lower() for word in program.words)
     blank = any(word != word.strip() for word in program.words)
-    for place, view in enumerate(_SPELLINGS):
-        separates = blank if view == ".strip()" else mixed
-        if view in text or (isinstance(node, ast.Call) and text.endswith(_SPELLINGS)):
+    for place, form in enumerate(_SPELLINGS):
+        is_relevant = blank if form == ".strip()" else mixed
+        if form in text or (isinstance(node, ast.Call) and text.endswith(_SPELLINGS)):
             continue
-        cost = 2.8 + 0.1 * place + 0.3 * (not kinds) + 0.6 * (not separates)
-        yield program.replace(node, text + view, cost)
+        cost = 2.8 + 0.1 * place + 0.3 * (not kinds) + 0.6 * (not is_relevant)
+        yield program.replace(node, text + form, cost)
 
 
 def _is_looked_up(program: Program, node: ast.expr) -> bool:
@@ -102,22 +102,22 @@ def path_prefix(program: Program, node: ast.Call) -> Iterator[Splice]:
             text, part = program.parenthesized(base, Precedence.ATOM), program.code(given)
         case _:
             return
-    for place, mark in enumerate(_marks(program)):
+    for place, mark in enumerate(_separators(program)):
         cost = 2.6 + 0.1 * place
         begins = f"{text}.startswith({part} + {mark})"
         yield program.replace(node, f"{text} == {part} or {begins}", cost)
         yield program.replace(node, begins, cost + 0.3)
 
 
-def _marks(program: Program) -> list[str]:
+def _separators(program: Program) -> list[str]:
     """Likely separators: one-character strings of the program first, then `/` and `.`."""
     found = Counter(
         one.value for one in program.nodes
         if isinstance(one, ast.Constant) and isinstance(one.value, str)
         and len(one.value) == 1 and not one.value.isalnum() and not one.value.isspace()
     )
-    most = [mark for mark, _ in found.most_common(MAX_MARKS)]
-    return [quoted(mark, '"') for mark in dict.fromkeys((*most, "/", "."))][: MAX_MARKS + 1]
+    most = [mark for mark, _ in found.most_common(MAX_SEPARATORS)]
+    return [quoted(mark, '"') for mark in dict.fromkeys((*most, "/", "."))][: MAX_SEPARATORS + 1]
 
 
 def field_added(program: Program, node: ast.expr) -> Iterator[Splice]:

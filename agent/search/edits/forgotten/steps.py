@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from agent.search.edits.classes import class_of
 from agent.search.edits.constants import NEUTRAL
-from agent.search.evidence import worth
+from agent.search.evidence import cost_delta
 from agent.search.program import (
     BUILTINS,
     NUMBERS,
@@ -21,12 +21,12 @@ from agent.search.program import (
 from agent.search.program.blocks import (
     SIMPLE,
     block_of,
-    ends_the_program,
     in_loop,
     indented,
     is_docstring,
     is_elif,
     is_generator,
+    is_program_exit,
     lines_of,
     simple_statements,
 )
@@ -40,7 +40,7 @@ def early_exit(program: Program, node: ast.stmt) -> Iterator[Splice]:
     scope = program.scope(node)
     if not isinstance(node, (*SIMPLE, ast.For, ast.While)) or not program.has_own_lines(node):
         return
-    if not isinstance(scope, Function) or is_docstring(node) or ends_the_program(node):
+    if not isinstance(scope, Function) or is_docstring(node) or is_program_exit(node):
         return
     source: ast.AST = node.iter if isinstance(node, ast.For) else node
     variables = {*program.variables(node)}
@@ -64,7 +64,7 @@ def early_exit(program: Program, node: ast.stmt) -> Iterator[Splice]:
         if kinds & NUMBERS:
             tests.append(f"{name} < 0")
         for far, test in enumerate(tests):
-            use = worth((False,) * len(moments), program.condition_values(test, line), moments)
+            use = cost_delta((False,) * len(moments), program.condition_values(test, line), moments)
             for place, leave in enumerate(exits):
                 cost = 3.6 + 0.1 * far + 0.06 * place + 0.6 * use
                 lines = [f"if {test}:", f"{program.indent_unit}{leave}"]

@@ -112,10 +112,10 @@ class Template:
             if not isinstance(node, pattern.kind) or node in program.hidden:
                 continue
             found = pattern.match(program, node, known)
-            if found is not None and self._holds(program, node, found):
+            if found is not None and self._where_holds(program, node, found):
                 yield found, replacement.splice(program, found, 0.0)
 
-    def _holds(self, program: Program, node: ast.AST, found: Match) -> bool:
+    def _where_holds(self, program: Program, node: ast.AST, found: Match) -> bool:
         for name, conditions in self.where.items():
             if name != "node" and name not in found.holes:
                 continue

@@ -9,7 +9,7 @@ from typing import Any
 
 from agent.search.edits.classes import class_of
 from agent.search.edits.forgotten.kept_state import ITERATORS, called, is_container
-from agent.search.edits.functions import changes
+from agent.search.edits.functions import mutates
 from agent.search.evidence import literal_values
 from agent.search.program import Function, Program
 from agent.search.program.blocks import block_of, is_generator
@@ -48,7 +48,7 @@ def _read_after(program: Program, node: ast.AST, bound: Any) -> bool:
     """A variable that a loop modifies and that is read after it."""
     assert isinstance(node, ast.For)
     block, name = block_of(program, node), program.code(bound)
-    return changes(node.body, name) and any(
+    return mutates(node.body, name) and any(
         isinstance(one, ast.Name) and one.id == name
         for later in block[block.index(node) + 1 :] for one in ast.walk(later)
     )
@@ -123,12 +123,12 @@ def _repeated(program: Program, node: ast.AST, bound: Any) -> bool:
 def _changed_nearby(program: Program, node: ast.AST, bound: Any) -> bool:
     """A container that the function around the node modifies."""
     scope, name = program.scope(node), program.code(bound)
-    return isinstance(scope, Function) and changes(scope.body, name)
+    return isinstance(scope, Function) and mutates(scope.body, name)
 
 
 def _changed_in_the_loop(program: Program, node: ast.AST, bound: Any) -> bool:
     """A container that a loop iterates over and modifies."""
-    return isinstance(node, ast.For) and changes(node.body, program.code(bound))
+    return isinstance(node, ast.For) and mutates(node.body, program.code(bound))
 
 
 def _class_attribute(program: Program, node: ast.AST, bound: Any) -> bool:

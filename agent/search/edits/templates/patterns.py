@@ -15,9 +15,9 @@ from functools import cached_property
 
 from agent.search.program import Program, Splice
 from agent.search.program.blocks import block_of, indented, is_elif
-from agent.search.program.source import Precedence, Source, needed
+from agent.search.program.source import Precedence, Source, min_precedence
 
-_WRITTEN = re.compile(r"\$(\$?)([a-z]+)")
+_HOLE_SYNTAX = re.compile(r"\$(\$?)([a-z]+)")
 _ONE, _MANY = "one_hole_", "many_holes_"
 _HOLE = re.compile(f"({_ONE}|{_MANY})([a-z]+)")
 OPTIONAL = frozenset({"before", "after"})
@@ -32,7 +32,7 @@ Bindings = Mapping[str, Bound]
 
 
 def _plain(text: str) -> str:
-    return _WRITTEN.sub(lambda found: (_MANY if found[1] else _ONE) + found[2], text)
+    return _HOLE_SYNTAX.sub(lambda found: (_MANY if found[1] else _ONE) + found[2], text)
 
 
 class Pattern:
@@ -62,7 +62,7 @@ class Pattern:
             return None
         block = block_of(program, node)
         first = block.index(node)
-        last = None if _many(self._root[-1]) is not None else first + len(self._root)
+        last = None if _many_hole_name(self._root[-1]) is not None else first + len(self._root)
         found.nodes = [*block[first:last]]
         is_match = self._match_all(self._root, found.nodes, found, least=1) and all(
             program.has_own_lines(one) for one in found.nodes if isinstance(one, ast.stmt)
@@ -112,7 +112,7 @@ class Pattern:
         if not patterns:
             return not nodes
         first, rest = patterns[0], patterns[1:]
-        name = _many(first)
+        name = _many_hole_name(first)
         if name is None:
             return bool(nodes) and self._match(first, nodes[0], found) and (
                 self._match_all(rest, nodes[1:], found, least)
@@ -177,7 +177,7 @@ class Replacement:
                 is_only = isinstance(parent, ast.Call) and (
                     parent.args == [node] and not parent.keywords
                 )
-                found[source.start(node)] = _ONLY if is_only else needed(node, parent)
+                found[source.start(node)] = _ONLY if is_only else min_precedence(node, parent)
         return found
 
     def splice(self, program: Program, found: Match, cost: float) -> Splice:
@@ -231,7 +231,7 @@ class Replacement:
         return program.parenthesized(value, Precedence.CONDITIONAL if need == _ONLY else need)
 
 
-def _many(pattern: object) -> str | None:
+def _many_hole_name(pattern: object) -> str | None:
     """The name of a `$$name` hole, or `None` for any other pattern."""
     one = pattern.value if isinstance(pattern, ast.Expr) else pattern
     hole = _HOLE.fullmatch(one.id) if isinstance(one, ast.Name) else None

@@ -1,7 +1,7 @@
 """Edits of templates that a pattern cannot express.
 
-Each procedure gets a node and the named groups of the failure's message; the costs of its edits are
-added to that of the row.
+Each procedure receives a node and the named groups of the failure's message. The cost of its row is
+added to the cost of each edit.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from agent.core.trees import literal
-from agent.search.edits.classes import parent
+from agent.search.edits.classes import parent_constructor_call
 from agent.search.edits.constants import combined
 from agent.search.edits.crashes.missing import import_place
 from agent.search.edits.forgotten import kept_state
-from agent.search.edits.functions import changes, mutable_default
+from agent.search.edits.functions import mutable_default, mutates
 from agent.search.evidence import literal_values
 from agent.search.program import BUILTINS, Precedence, Program, Splice, variable_names
-from agent.search.program.blocks import block_of, is_docstring, opening
+from agent.search.program.blocks import block_of, body_start, is_docstring
 
 _THOUSANDS = re.compile(r"\D*\d{1,3}(,\d{3})+(\.\d+)?\D*")
 _KEYS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("str({})", str), ("int({})", int), ("{}.strip()", str.strip), ("{}.lower()", str.lower),
     ("{}.upper()", str.upper), ("{}.title()", str.title), ("{}.capitalize()", str.capitalize),
 )
-Known = Mapping[str, Any]
+NamedGroups = Mapping[str, Any]
 
 
-def late_binding(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+def late_binding(program: Program, node: ast.AST, known: NamedGroups) -> Iterator[Splice]:
     """Binds loop variables early, in functions that are defined in the loop and called later."""
     inside = node.body if isinstance(node, ast.For) else [*ast.iter_child_nodes(node)]
     bound = {*variable_names(node, *inside, context=ast.Store)}
@@ -80,7 +80,7 @@ def _captured(
         yield at, at, text
 
 
-def shadowed(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+def shadowed(program: Program, node: ast.AST, known: NamedGroups) -> Iterator[Splice]:
     """Renames a variable that shadows a called function."""
     assert isinstance(node, ast.Call)
     if not isinstance(node.func, ast.Name):
@@ -103,7 +103,7 @@ def shadowed(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
     yield combined(program, edits, 0.0, node.lineno)
 
 
-def alternatives(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+def alternatives(program: Program, node: ast.AST, known: NamedGroups) -> Iterator[Splice]:
     """Rewrites `x == a or b`, which is always true, and `a or b in x`."""
     assert isinstance(node, ast.BoolOp)
     first, last = node.values[0], node.values[-1]
@@ -137,7 +137,7 @@ def _each(
     yield program.replace(node, word.join(f"{program.code(one)} {sign} {text}" for one in words), 0)
 
 
-def concatenation(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+def concatenation(program: Program, node: ast.AST, known: NamedGroups) -> Iterator[Splice]:
     """Wraps in `str` the operands of `"…" + a + "…" + b` that are not strings."""
     assert isinstance(node, ast.BinOp)
     others = _not_text(program, node)
@@ -169,7 +169,7 @@ def _not_text(program: Program, node: ast.BinOp) -> list[ast.expr]:
     return others if others and len(others) < len(parts) else []
 
 
-def flag_of(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+def flag_of(program: Program, node: ast.AST, known: NamedGroups) -> Iterator[Splice]:
     """Replaces `type=bool`, for which every non-empty text is true, by a predicate."""
     assert isinstance(node, ast.Call)
     for one in node.keywords:
@@ -178,7 +178,7 @@ def flag_of(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
                 yield program.replace(one.value, predicate.name, 0.0)
 
 
-def number_text(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+def number_text(program: Program, node: ast.AST, known: NamedGroups) -> Iterator[Splice]:
     """Removes currency signs, separators and units as the exception shows them."""
     text = str(known.get("text", "")).strip()
     match node:
@@ -205,7 +205,7 @@ def number_text(program: Program, node: ast.AST, known: Known) -> Iterator[Splic
         yield program.replace(node, f"{name}({clean})", 0.0)
 
 
-def wrong_key(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+def wrong_key(program: Program, node: ast.AST, known: NamedGroups) -> Iterator[Splice]:
     """Converts a key to the type or spelling of the keys that a dictionary had."""
     assert isinstance(node, ast.Subscript)
     if program.crash is None or isinstance(node.slice, ast.Slice | ast.Constant):
@@ -251,7 +251,7 @@ def _keys(program: Program) -> Iterator[object]:
             pending += one
 
 
-def file_of_a_folder(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+def file_of_a_folder(program: Program, node: ast.AST, known: NamedGroups) -> Iterator[Splice]:
     """Joins a file name from a directory listing with the directory."""
     assert isinstance(node, ast.For | ast.comprehension)
     match node.target, [one for one in ast.walk(node.iter) if isinstance(one, ast.Call)]:
@@ -276,10 +276,10 @@ def file_of_a_folder(program: Program, node: ast.AST, known: Known) -> Iterator[
                     yield program.replace(place, f"os.path.join({folder}, {name})", 0.0)
 
 
-def argument_changed(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+def argument_changed(program: Program, node: ast.AST, known: NamedGroups) -> Iterator[Splice]:
     """Copies a parameter that the function modifies."""
     assert isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-    first = opening(program, node)
+    first = body_start(program, node)
     if first is None:
         return
     for one in node.args.args:
@@ -287,13 +287,13 @@ def argument_changed(program: Program, node: ast.AST, known: Known) -> Iterator[
             isinstance(each, ast.Assign) and program.code(each.targets[0]) == one.arg
             for each in node.body
         )
-        if one.arg not in ("self", "cls") and changes(node.body, one.arg) and not is_copied:
+        if one.arg not in ("self", "cls") and mutates(node.body, one.arg) and not is_copied:
             types = program.observed_types(one.arg) & {"list", "dict", "set"}
             for kind in sorted(types or {"list"}):
                 yield program.insert_before(first, [f"{one.arg} = {kind}({one.arg})"], 0.0)
 
 
-def reset_together(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+def reset_together(program: Program, node: ast.AST, known: NamedGroups) -> Iterator[Splice]:
     """Resets a variable together with another one that is initialised next to it."""
     assert isinstance(node, ast.Assign)
     around, name = block_of(program, node), program.code(node.targets[0])
@@ -321,7 +321,7 @@ def _target(node: ast.stmt) -> str:
     return ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else ""
 
 
-def wraps(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+def wraps(program: Program, node: ast.AST, known: NamedGroups) -> Iterator[Splice]:
     """Adds `functools.wraps` to the wrapper that a decorator returns."""
     assert isinstance(node, ast.FunctionDef)
     outer = program.scope(node)
@@ -335,7 +335,7 @@ def wraps(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
         yield combined(program, edits, 0.0, node.lineno)
 
 
-def hash_of(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+def hash_of(program: Program, node: ast.AST, known: NamedGroups) -> Iterator[Splice]:
     """Adds a `__hash__` of the fields that `__eq__` compares."""
     assert isinstance(node, ast.ClassDef)
     methods = {one.name: one for one in node.body if isinstance(one, ast.FunctionDef)}
@@ -354,18 +354,18 @@ def hash_of(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
         ], 0.0)
 
 
-def parent_of(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+def parent_of(program: Program, node: ast.AST, known: NamedGroups) -> Iterator[Splice]:
     """Calls the parent's constructor in the class that lacks an attribute."""
     owner = program.parents.get(node)
     if isinstance(node, ast.FunctionDef) and isinstance(owner, ast.ClassDef) and (
-        node.name == "__init__" and owner.name == known.get("kind") and opening(program, node)
+        node.name == "__init__" and owner.name == known.get("kind") and body_start(program, node)
     ):
         body = [one for one in node.body if not is_docstring(one)]
         names = [one.arg for one in (*node.args.args[1:], *node.args.kwonlyargs)]
-        yield from parent(program, node, owner, body, names)
+        yield from parent_constructor_call(program, node, owner, body, names)
 
 
-def doubled_braces(program: Program, node: ast.AST, known: Known) -> Iterator[Splice]:
+def doubled_braces(program: Program, node: ast.AST, known: NamedGroups) -> Iterator[Splice]:
     """Doubles the braces of a format string that are not fields."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()) as text, attr="format")):
@@ -379,7 +379,7 @@ def doubled_braces(program: Program, node: ast.AST, known: Known) -> Iterator[Sp
     yield program.replace(text, "".join(parts), 0.0)
 
 
-Procedure = Callable[[Program, Any, Known], Iterator[Splice]]
+Procedure = Callable[[Program, Any, NamedGroups], Iterator[Splice]]
 
 
 def _without_known(propose: Callable[[Program, Any], Iterator[Splice]]) -> Procedure:

@@ -24,7 +24,7 @@ class CandidateLimits:
     wall_s: float
     end_s: float = 0.0
     """Processor seconds after which the kernel ends the process; 0 is never."""
-    look_at: int = 0
+    watch_at: int = 0
     """The step from which on loops are watched; 0 is never."""
 
 
@@ -38,8 +38,8 @@ class Clock:
 
     def __init__(self) -> None:
         self._armed = False
-        self.rang = False
-        self._began = self._begun = 0.0
+        self.expired = False
+        self._cpu_start_s = self._wall_start_s = 0.0
         signal.signal(signal.SIGPROF, self._ring)
         signal.signal(signal.SIGALRM, self._ring)
         signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
@@ -48,16 +48,16 @@ class Clock:
         # In our own frames the run is ending; if it is not, the next signal interrupts it.
         ours = frame is not None and frame.f_code.co_filename == self._ring.__code__.co_filename
         if self._armed and not ours and not (number == signal.SIGALRM and self._is_computing()):
-            self.rang = True
+            self.expired = True
             raise OutOfTime
 
     def _is_computing(self) -> bool:
-        wall_s = time.monotonic() - self._begun
-        return time.process_time() - self._began > LEAST_SHARE * wall_s
+        wall_s = time.monotonic() - self._wall_start_s
+        return time.process_time() - self._cpu_start_s > LEAST_SHARE * wall_s
 
     def start(self, limits: CandidateLimits) -> None:
-        self._armed, self.rang = True, False
-        self._began, self._begun = time.process_time(), time.monotonic()
+        self._armed, self.expired = True, False
+        self._cpu_start_s, self._wall_start_s = time.process_time(), time.monotonic()
         signal.setitimer(signal.ITIMER_PROF, limits.cpu_s, limits.cpu_s / 4)
         signal.setitimer(signal.ITIMER_VIRTUAL, limits.end_s)
         signal.setitimer(signal.ITIMER_REAL, limits.wall_s, limits.wall_s / 4)

@@ -21,7 +21,7 @@ from sys import _getframe
 from types import BuiltinFunctionType, FrameType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-LOOKS, ITERATIONS = 64, 5
+WATCHED_STEPS, ITERATIONS = 64, 5
 """Steps that are watched, and iterations of one loop: enough for nested loops."""
 LEAST_BITS = 1_000
 """The smallest size of a number that counts as growing without bound."""
@@ -30,20 +30,20 @@ LONGEST = 10_000
 MAX_BYTES, MAX_PARTS = 100_000, 300
 """The largest values of a frame that are compared."""
 
-_STILL = frozenset((
+_DETERMINISTIC = frozenset((
     "__future__", "_bisect", "_collections", "_functools", "_heapq", "_operator", "abc", "bisect",
     "builtins", "collections", "collections.abc", "copy", "dataclasses", "enum", "functools",
     "heapq", "math", "operator", "re", "string", "typing",
 ))
 """Modules of deterministic functions."""
-_NEVER_CHANGE = frozenset(("datetime", "decimal", "fractions", "re", "typing"))
+_IMMUTABLE = frozenset(("datetime", "decimal", "fractions", "re", "typing"))
 """Modules of immutable types."""
 _ADDING = frozenset(("add", "append", "appendleft", "extend", "insert", "setdefault", "update"))
 _SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _FOR = opmap["FOR_ITER"]
 
 
-class _Unclear(Exception):
+class _Opaque(Exception):
     """A value cannot be compared, so it may change."""
 
 
@@ -51,11 +51,11 @@ class LoopWatch:
     """An iterator over the watched steps, which inspects the frame that advances it."""
 
     def __init__(self, text: str) -> None:
-        self.left = LOOKS
+        self.left = WATCHED_STEPS
         self.repeats = False
         """Whether a loop repeated its state."""
         self._text = text
-        self._seen: dict[FrameType, dict[int, _Look]] = {}
+        self._seen: dict[FrameType, dict[int, _FrameState]] = {}
 
     def __iter__(self) -> LoopWatch:
         return self
@@ -82,8 +82,8 @@ class LoopWatch:
         before = seen.get(frame.f_lasti)
         iterations = 0 if before is None else before.iterations + 1
         try:
-            now = seen[frame.f_lasti] = _Look(line, *_snapshot(frame), iterations)
-        except (_Unclear, RecursionError, ValueError):
+            now = seen[frame.f_lasti] = _FrameState(line, *_snapshot(frame), iterations)
+        except (_Opaque, RecursionError, ValueError):
             self.left = 0
             return False
         if before is None:
@@ -97,7 +97,7 @@ class LoopWatch:
         return False
 
 
-class _Look(NamedTuple):
+class _FrameState(NamedTuple):
     """The variables of a frame at a step, by name, each as bytes."""
 
     line: int
@@ -105,13 +105,13 @@ class _Look(NamedTuple):
     module: dict[str, bytes]
     iterations: int
 
-    def changed(self, before: _Look) -> set[str]:
+    def changed(self, before: _FrameState) -> set[str]:
         """The frame's own names with another value."""
         names = {*self.own, *before.own}
         return {name for name in names if self.own.get(name) != before.own.get(name)}
 
 
-def runs_away(error: BaseException | None, steps: int) -> bool:
+def grows_unbounded(error: BaseException | None, steps: int) -> bool:
     """Whether an interrupted program has a number that grew by more than one bit per step."""
     trace = None if error is None else error.__traceback__
     limit = max(LEAST_BITS, steps)
@@ -163,9 +163,9 @@ def _reads(node: ast.AST, names: frozenset[str]) -> bool:
 
 
 def _snapshot(frame: FrameType) -> tuple[dict[str, bytes], dict[str, bytes]]:
-    """A frame's own variables and the module's; raises `_Unclear` if one cannot be compared."""
+    """A frame's own variables and the module's; raises `_Opaque` if one cannot be compared."""
     if "input" in frame.f_code.co_names:
-        raise _Unclear
+        raise _Opaque
     home = frame.f_globals.get("__name__")
     scopes = [frame.f_locals] + ([] if frame.f_locals is frame.f_globals else [frame.f_globals])
     own, module = [
@@ -173,7 +173,7 @@ def _snapshot(frame: FrameType) -> tuple[dict[str, bytes], dict[str, bytes]]:
         for names in [*scopes, {}][:2]
     ]
     if sum(map(len, [*own.values(), *module.values()])) > MAX_BYTES:
-        raise _Unclear
+        raise _Opaque
     return own, module
 
 
@@ -183,11 +183,11 @@ def _dumped(value: Any, home: object) -> bytes:
         return marshal.dumps(value, 2)
     except ValueError:  # no plain value
         parts: list[object] = []
-        _take_apart(value, home, parts, {})
+        _add_parts(value, home, parts, {})
         return marshal.dumps(parts, 2)
 
 
-def _kept(value: Any) -> list[object]:
+def _persistent_state(value: Any) -> list[object]:
     """The state that a function or a class of the program keeps between calls."""
     if isinstance(value, type):
         return [one for name, one in vars(value).items() if not name.startswith("__")]
@@ -195,7 +195,7 @@ def _kept(value: Any) -> list[object]:
     return [value.__defaults__, *(cell.cell_contents for cell in cells)]
 
 
-def _take_apart(value: Any, home: object, parts: list[object], numbers: dict[int, int]) -> None:
+def _add_parts(value: Any, home: object, parts: list[object], numbers: dict[int, int]) -> None:
     """Adds the parts of a value to `parts`, a part that was added before by its number."""
     kind = type(value)
     if id(value) in numbers:
@@ -203,19 +203,19 @@ def _take_apart(value: Any, home: object, parts: list[object], numbers: dict[int
         return
     numbers[id(value)] = len(numbers)
     if len(numbers) > MAX_PARTS:
-        raise _Unclear
+        raise _Opaque
     if isinstance(value, ModuleType | FunctionType | BuiltinFunctionType | type):
         where = value.__name__ if isinstance(value, ModuleType) else value.__module__
         if where != home:
-            if where not in _STILL:
-                raise _Unclear
+            if where not in _DETERMINISTIC:
+                raise _Opaque
             return
-        inner = _kept(value)
-    elif kind.__module__ in _NEVER_CHANGE:
+        inner = _persistent_state(value)
+    elif kind.__module__ in _IMMUTABLE:
         return
     elif kind in (list, tuple, set, frozenset, deque):
         inner = list(value)
-    elif isinstance(value, dict) and kind.__module__ in _STILL:
+    elif isinstance(value, dict) and kind.__module__ in _DETERMINISTIC:
         inner = [one for pair in value.items() for one in pair]
     elif all(one.__module__ == home for one in kind.__mro__[:-1]) and hasattr(value, "__dict__"):
         inner = [one for pair in vars(value).items() for one in pair]
@@ -223,9 +223,9 @@ def _take_apart(value: Any, home: object, parts: list[object], numbers: dict[int
         try:
             marshal.dumps(value, 2)
         except ValueError:
-            raise _Unclear from None
+            raise _Opaque from None
         parts.append(value)
         return
     parts += [kind.__name__, len(inner)]
     for one in inner:
-        _take_apart(one, home, parts, numbers)
+        _add_parts(one, home, parts, numbers)

@@ -18,7 +18,7 @@ _ATOMS = (type(None), bool, int, float, complex, str, bytes)
 LONGEST = 400
 """Elements, or characters, that are compared."""
 MOST = 20_000
-"""Elements of a container that are described."""
+"""The maximum number of elements of a container that is described."""
 OTHER_TYPE, SAME_TYPE = 0.1, 0.2
 
 

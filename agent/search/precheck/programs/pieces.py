@@ -15,7 +15,7 @@ from bisect import bisect_left, bisect_right
 from types import CodeType
 
 from agent.core.common_ends import common_ends
-from agent.search.precheck.programs.ticks import Spliced, counted
+from agent.search.precheck.programs.ticks import CounterInserter, with_counters
 
 
 class Pieces:
@@ -24,7 +24,7 @@ class Pieces:
     def __init__(self, base: str, path: str) -> None:
         self._path = path
         self._base = base.encode("utf-8", "surrogatepass")
-        tree = ast.parse(counted(base))  # on the same lines
+        tree = ast.parse(with_counters(base))  # on the same lines
         lines = [0, *(match.end() for match in re.finditer(rb"\r\n|\r|\n", self._base))]
         self._flags = _future_flags(tree)
         # The text before the first statement is a piece without statements.
@@ -43,7 +43,7 @@ class Pieces:
         # Compiling a part of the tree keeps its line numbers and parses nothing again.
         self._codes = [self._compiled(ast.Module(body, [])) for body in bodies.values()]
         self._elsewhere: dict[tuple[int, int], CodeType] = {}
-        self._spliced: dict[int, Spliced] = {}
+        self._spliced: dict[int, CounterInserter] = {}
 
     def compiled(self, text: str) -> list[CodeType]:
         """The text's code in the order it runs; raises what `compile` raises."""
@@ -59,7 +59,7 @@ class Pieces:
         before = self._codes[:first]
         text = middle.decode("utf-8", "surrogatepass")
         changed = self._code(
-            self._piece(first).text(text) if after == first + 1 else counted(text),
+            self._piece(first).text(text) if after == first + 1 else with_counters(text),
             self._lines[first],
         )
         moved = middle.count(b"\n") - (self._lines[after] - self._lines[first])
@@ -71,14 +71,14 @@ class Pieces:
         """A piece of the base, moved down by some lines."""
         code = self._elsewhere.get((index, lines))
         if code is None:
-            text = counted(self._text(index))
+            text = with_counters(self._text(index))
             code = self._elsewhere[index, lines] = self._code(text, self._lines[index] + lines)
         return code
 
-    def _piece(self, index: int) -> Spliced:
+    def _piece(self, index: int) -> CounterInserter:
         """A piece of the base, for candidates with an edit in it."""
         if index not in self._spliced:
-            self._spliced[index] = Spliced(self._text(index))
+            self._spliced[index] = CounterInserter(self._text(index))
         return self._spliced[index]
 
     def _text(self, index: int) -> str:

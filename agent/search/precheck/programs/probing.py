@@ -9,7 +9,7 @@ from typing import Any
 from agent.search.precheck.changes import changed
 from agent.search.precheck.programs.nearness import described
 
-LOST_AFTER = 4
+MAX_TIMEOUTS = 4
 """After so many timeouts the remaining calls of a candidate are not made."""
 
 
@@ -37,13 +37,13 @@ def _answers(harness: Any, text: str, calls: list[Any], limits: Any) -> list[Ans
         values.append(described(eval(call, modules[0].__dict__)))
 
     # One module serves all calls: the state of all candidates then depends on the same calls.
-    if not harness.guarded(load, limits).passed:
+    if not harness.run_limited(load, limits).passed:
         return [("!", 0) for _ in calls]
     for call in calls:
-        if timeouts >= LOST_AFTER:
+        if timeouts >= MAX_TIMEOUTS:
             answers.append(("", 0))
             continue
-        run = harness.guarded(functools.partial(ask, call), limits)
+        run = harness.run_limited(functools.partial(ask, call), limits)
         timeouts += run.timeout
         answer = values[-1] if run.passed else "~" if run.timeout else f"!{run.exception}"
         answers.append((answer, run.steps))

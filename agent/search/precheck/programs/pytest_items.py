@@ -24,7 +24,7 @@ from _pytest.assertion import rewrite
 from _pytest.runner import runtestprotocol
 
 from agent.verify.node_ids import matches_node
-from agent.verify.programs.pytest_session import plugins_for, stand_by
+from agent.verify.programs.pytest_session import plugins_for, restore_library_modules
 
 
 class Placeholder:
@@ -59,7 +59,7 @@ class Items:
         self._items: dict[str, list[Any]] = {}
         """The items by the text of their file."""
         self._found: dict[tuple[str, str, tuple[str, ...]], list[Any]] = {}
-        self._bound: dict[str, list[tuple[str, str, str]]] = {}
+        self._imported_names: dict[str, list[tuple[str, str, str]]] = {}
         self._raised: BaseException | None = None
         self._session: pytest.Session | None = None
         self._codes: list[tuple[types.ModuleType, types.CodeType]] = []
@@ -77,10 +77,10 @@ class Items:
                 with contextlib.suppress(Exception):  # what cannot be copied is shared
                     self._parameters[item] = copy.deepcopy(_parameters(item))
                 module = getattr(item, "module", None)
-                if module is not None and module.__name__ not in self._bound:
-                    self._bound[module.__name__] = self._origins(module)
+                if module is not None and module.__name__ not in self._imported_names:
+                    self._imported_names[module.__name__] = self._origins(module)
 
-    def renew(self) -> None:
+    def reload_test_files(self) -> None:
         """Tears down all fixtures and executes the test files again, with the current program."""
         assert self._session is not None
         with contextlib.suppress(Exception):
@@ -101,9 +101,9 @@ class Items:
             exec(code, vars(module))
 
     def restore(self) -> None:
-        """Executes test files with data again, which an earlier candidate may have changed."""
+        """Executes the test files again if a candidate may have changed data in them."""
         if any(_has_data(one.module) for items in self._items.values() for one in items[:1]):
-            self.renew()
+            self.reload_test_files()
 
     def run(
         self, text: str, node: str, without: tuple[str, ...] = (), together: bool = False
@@ -173,7 +173,7 @@ class Items:
         return found
 
     def _bind(self, module: types.ModuleType) -> None:
-        for name, source_name, there in self._bound.get(module.__name__, ()):
+        for name, source_name, there in self._imported_names.get(module.__name__, ()):
             source = importlib.import_module(source_name)
             if not there:
                 setattr(module, name, source)
@@ -201,7 +201,7 @@ class SessionHolder:
 def collect(texts: dict[str, str], items: Items, serve: Callable[[], None]) -> None:
     """Writes test files, whose texts are the keys and folders the values of `texts`, collects them,
     and calls `serve` inside the session."""
-    stand_by()
+    restore_library_modules()
     paths, places = {}, []
     for number, (text, folder) in enumerate(texts.items()):
         name = f"test_screened_{number}.py"

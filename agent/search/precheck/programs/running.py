@@ -21,10 +21,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent.search.precheck.programs.clock import CandidateLimits, Clock
-from agent.search.precheck.programs.endless import LoopWatch, runs_away
+from agent.search.precheck.programs.endless import LoopWatch, grows_unbounded
 from agent.search.precheck.programs.nearness import described, nearness
 from agent.search.precheck.programs.pieces import Pieces
-from agent.search.precheck.programs.ticks import StepBudget, counted
+from agent.search.precheck.programs.ticks import StepBudget, with_counters
 from agent.search.precheck.programs.watcher import last_line
 from agent.verify.rewriting.messages import text_of
 from agent.verify.rewriting.transform import free_names
@@ -112,7 +112,7 @@ class Harness:
         self._quiet = DiscardedOutput()
         self._types: list[str] = []
         """The `TestRun.types` of the current test."""
-        self.differed: tuple[Any, Any] | None = None
+        self.failed_comparison: tuple[Any, Any] | None = None
         """The actual and the expected value of the current test's failed comparison."""
         if folder not in sys.path:
             sys.path.insert(0, folder)
@@ -120,10 +120,10 @@ class Harness:
             above = os.path.dirname(self.path)
             sys.path.insert(1, os.path.dirname(above) if self.is_package else above)
         self._known = {*sys.modules, *self.names}
-        self._builtins = {**vars(builtins), "__same__": self._same}
+        self._builtins = {**vars(builtins), "__same__": self._recorded_equal}
         """The builtins of tests; those of the program may have been replaced by it."""
 
-    def serving(self, serve: Callable[[], None]) -> None:
+    def serve_when_ready(self, serve: Callable[[], None]) -> None:
         """Calls `serve` when the tests are ready; nodes are collected by pytest first."""
         texts = {test.text: test.folder for test in self.tests if test.node}
         if not texts:
@@ -136,7 +136,7 @@ class Harness:
 
         self.items = Items(self.names)
         try:
-            loaded = self.guarded(load, CandidateLimits(2_000_000, 2.0, 4.0)).passed
+            loaded = self.run_limited(load, CandidateLimits(2_000_000, 2.0, 4.0)).passed
         except SyntaxError:
             loaded = False
         if not loaded:
@@ -158,17 +158,17 @@ class Harness:
             # Pieces may be cut wrongly if the edit changed the kind of a statement.
             with contextlib.suppress(SyntaxError):
                 return self._pieces.compiled(text)
-        return [compile(counted(text), self.path, "exec", dont_inherit=True)]
+        return [compile(with_counters(text), self.path, "exec", dont_inherit=True)]
 
     def begin_together(self, code: Code, limits: CandidateLimits) -> TestRun:
         """Executes a candidate, and the test files again, for all following tests."""
 
         def load() -> None:
             self.module(code, self.stem)
-            self.items.renew()
+            self.items.reload_test_files()
 
         self.keeps = True
-        return self.guarded(load, limits)
+        return self.run_limited(load, limits)
 
     def run(self, code: Code, index: int, limits: CandidateLimits) -> TestRun:
         """Runs one test on a new execution of the candidate, unless `keeps` is set."""
@@ -176,23 +176,23 @@ class Harness:
         if test is not None and test.broken:
             return TestRun(False, exception=test.broken, message="the test does not compile")
         if test is None:
-            action = functools.partial(self._ends_well, code)
+            action = functools.partial(self._run_without_tests, code)
         elif test.node:
             action = functools.partial(self._as_item, code, test)
         elif test.uses_output:
             action = functools.partial(self._with_output, code, test)
         else:
             action = functools.partial(self._as_module, code, test)
-        return self.guarded(action, limits)
+        return self.run_limited(action, limits)
 
-    def guarded(self, action: Callable[[], None], limits: CandidateLimits) -> TestRun:
+    def run_limited(self, action: Callable[[], None], limits: CandidateLimits) -> TestRun:
         """Runs `action` within the limits; an exception becomes the result."""
-        watch = LoopWatch(self.text) if limits.look_at else None
-        steps = StepBudget(limits.steps, limits.look_at, watch)
+        watch = LoopWatch(self.text) if limits.watch_at else None
+        steps = StepBudget(limits.steps, limits.watch_at, watch)
         builtins.__tick__ = steps.tick  # type: ignore[attr-defined]
         builtins.__ticks__ = steps.ticks  # type: ignore[attr-defined]
         self._types = []
-        self.differed = None
+        self.failed_comparison = None
         error: BaseException | None = None
         began = time.process_time()
         sys.stdin, sys.stdout, sys.stderr = io.StringIO(self.stdin), self._quiet, self._quiet
@@ -204,7 +204,7 @@ class Harness:
             error = raised
         finally:
             self.clock.stop()
-        timeout = steps.exhausted or self.clock.rang
+        timeout = steps.exhausted or self.clock.expired
         cpu_s = time.process_time() - began
         if error is None and not timeout:
             return TestRun(True, types=self._types, steps=steps.used, cpu_s=cpu_s)
@@ -213,18 +213,18 @@ class Harness:
         else:
             name, message = type(error).__name__, text_of(error)[:300]
         near, got = 0.0, ""
-        if name == "AssertionError" and self.differed is not None:
-            near, got = nearness(*self.differed), described(self.differed[0])
+        if name == "AssertionError" and self.failed_comparison is not None:
+            near, got = nearness(*self.failed_comparison), described(self.failed_comparison[0])
         return TestRun(
             False, near=near, got=got, timeout=timeout, exception=name, message=message,
             line=last_line(error, self.path), steps=steps.used,
-            endless=timeout and (steps.repeats or runs_away(error, steps.used)), cpu_s=cpu_s,
+            endless=timeout and (steps.repeats or grows_unbounded(error, steps.used)), cpu_s=cpu_s,
             error=error,
         )
 
     def module(self, code: Code, name: str) -> types.ModuleType:
         """Executes the candidate as a module that tests can import under all of its names."""
-        self._forget()
+        self._unload_modules()
         module = types.ModuleType(name)
         module.__file__ = self.path
         if self.is_package:
@@ -255,7 +255,7 @@ class Harness:
             return  # the folder is no package: the module has only its plain names
         setattr(sys.modules[package], leaf, module)
 
-    def _forget(self) -> None:
+    def _unload_modules(self) -> None:
         """Unloads other modules of the program, which may refer to earlier candidates' objects."""
         if len(sys.modules) <= len(self._known):
             return
@@ -305,8 +305,8 @@ class Harness:
             sys.stdout = self._quiet
         exec(test.code, {**self._names(module, test), "output": output.getvalue()})
 
-    def _ends_well(self, code: Code) -> None:
-        """Checks a program without tests: no crash, and the same output before its place."""
+    def _run_without_tests(self, code: Code) -> None:
+        """Runs a program without tests: it must not crash, and must print what the base printed."""
         output = CapturedOutput()
         sys.stdout = output
         try:
@@ -322,10 +322,10 @@ class Harness:
         if output.getvalue() == self.base_output:
             self._types.append("silent")
 
-    def _same(self, got: Any, expected: Any) -> Any:
+    def _recorded_equal(self, got: Any, expected: Any) -> Any:
         equal = got == expected
         if equal is False:
-            self.differed = got, expected
+            self.failed_comparison = got, expected
         if equal is True:
             pairs = [(got, expected)]
             if type(got) is type(expected) and type(got) in (list, tuple):
@@ -393,4 +393,4 @@ def answer_items(jail: Any, answer: Callable[[Harness, Any], Any]) -> None:
             found = answer(harness, item)
             jail.send([time.process_time() - began, found])
 
-    harness.serving(serve)
+    harness.serve_when_ready(serve)

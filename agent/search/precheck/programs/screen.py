@@ -12,24 +12,24 @@ from agent.search.precheck.programs.clock import CandidateLimits
 from agent.search.precheck.programs.probing import probed
 from agent.search.precheck.programs.running import TestRun, answer_items
 
-BROKEN = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
+COMPILE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError)
 """The exceptions of compiling untrusted text."""
 _ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
 SLOW_TESTS = 2
 """After this many timeouts all other tests of the base have the short step limit."""
-LOOKED_FROM, LOOKED_AGAIN_S = 2, 0.1
-"""The step from which on the loops of the base are watched, and the longest run that is."""
-WAITING = 10
-HOPELESS = 3
+WATCH_FROM_STEP, MAX_WATCHED_RUN_S = 2, 0.1
+"""The step from which the loops of the base are watched, and the longest run that is watched."""
+WALL_FACTOR = 10
+MAX_FAILED_TESTS = 3
 """Failing tests after which a candidate that passes none of them is no partial fix."""
 
 
 def main(jail: Any) -> None:
     """Answers items until the host ends the process: `baseline` once, then `candidates`."""
-    answer_items(jail, _answered)
+    answer_items(jail, _handle)
 
 
-def _answered(harness: Any, item: dict[str, Any]) -> Any:
+def _handle(harness: Any, item: dict[str, Any]) -> Any:
     limits = CandidateLimits(*item["limits"])
     if item["kind"] == "baseline":
         return _baseline(harness, item, limits)
@@ -55,26 +55,26 @@ def _baseline(harness: Any, item: dict[str, Any], limits: Any) -> dict[str, Any]
 
 def _has_hidden_state(harness: Any, item: dict[str, Any], limits: Any, runs: list[TestRun]) -> bool:
     """Whether a run of the base seems to repeat itself although it ends."""
-    watched = replace(limits, look_at=LOOKED_FROM)
+    watched = replace(limits, watch_at=WATCH_FROM_STEP)
     return any(
         harness.run(harness.compiled(item["text"]), index, watched).endless
         for index, run in zip(item["tests"], runs, strict=True)
-        if run.steps > LOOKED_FROM and not run.timeout and run.cpu_s < LOOKED_AGAIN_S
+        if run.steps > WATCH_FROM_STEP and not run.timeout and run.cpu_s < MAX_WATCHED_RUN_S
     )
 
 
 def _answers(harness: Any, item: dict[str, Any], limits: Any) -> list[Any]:
     """The rows of as many candidates as fit into the item's processor time, at least one.
 
-    The wall-clock time is limited to `WAITING` times as much, for candidates that only wait.
+    The wall-clock time is limited to `WALL_FACTOR` times as much, for candidates that only wait.
     """
-    began, begun = time.process_time(), time.monotonic()
+    cpu_start_s, wall_start_s = time.process_time(), time.monotonic()
     answers: list[Any] = []
     for one in item["changes"]:
         answers.append(_answer(harness, changed(harness.base, one), item, limits))
-        if time.process_time() - began > item["slice_s"]:
+        if time.process_time() - cpu_start_s > item["slice_s"]:
             break
-        if time.monotonic() - begun > item["slice_s"] * WAITING:
+        if time.monotonic() - wall_start_s > item["slice_s"] * WALL_FACTOR:
             break
     return answers
 
@@ -86,7 +86,7 @@ def _answer(harness: Any, text: str, item: dict[str, Any], limits: Any) -> list[
     """
     try:
         code = harness.compiled(text)
-    except BROKEN as error:
+    except COMPILE_ERRORS as error:
         return ["syntax", "", type(error).__name__, str(error)[:200],
                 getattr(error, "lineno", None), [], [], ""]
     order: list[int] = item["order"]
@@ -116,7 +116,7 @@ def _answer(harness: Any, text: str, item: dict[str, Any], limits: Any) -> list[
             break
         if item["mode"] == "fit" and (run.timeout or not was_failing):
             break
-        if item["mode"] == "fit" and not gained and (not pending or missed >= HOPELESS):
+        if item["mode"] == "fit" and not gained and (not pending or missed >= MAX_FAILED_TESTS):
             break
     if first is None:
         return ["ok", "".join(passed), "", "", None, sorted(types), near, ""]
@@ -129,7 +129,7 @@ def _base_runs(harness: Any, item: dict[str, Any], limits: Any) -> list[TestRun]
     """Runs all tests of the base; those that hang have a short step limit."""
     try:
         code = harness.compiled(item["text"])
-    except BROKEN as error:
+    except COMPILE_ERRORS as error:
         line = getattr(error, "lineno", None)
         broken = TestRun(False, exception=type(error).__name__, message=str(error)[:200], line=line)
         return [broken] * len(item["tests"])

@@ -3,7 +3,7 @@
 Every `while` and `lambda` and every function's first statement calls `__tick__`, which is the
 `__next__` of `repeat(True, n)`; every iterable of a `for` passes through `__ticks__`, which is
 `compress` over the same iterator. Both run in C, except for the few steps that are watched (see
-`endless`). The exhausted iterator stays exhausted: a program that swallows the exception meets it
+`endless`). An exhausted iterator stays exhausted, so a program that swallows the exception gets it
 again at its next step. No insertion adds or removes a line, so tracebacks keep their numbers.
 
 Asserts at module level are disabled in the same way: they are tests, which are run separately.
@@ -43,25 +43,25 @@ class Insertion(NamedTuple):
 class StepBudget:
     """A limit of steps, shared by all loops of one run.
 
-    With a `watch`, the steps after the first `look_at` are watched, and a run that repeats itself
+    With a `watch`, the steps after the first `watch_at` are watched, and a run that repeats itself
     has no more steps.
     """
 
-    def __init__(self, limit: int, look_at: int = 0, watch: LoopWatch | None = None) -> None:
+    def __init__(self, limit: int, watch_at: int = 0, watch: LoopWatch | None = None) -> None:
         looks = 0 if watch is None else watch.left
-        self._first = repeat(True, min(look_at, limit) if looks else limit)
+        self._first = repeat(True, min(watch_at, limit) if looks else limit)
         self._watch = watch
-        self._rest = repeat(True, max(0, limit - look_at - looks) if looks else 0)
-        self._had = self._remaining
-        self._left = chain.from_iterable(self._phases())
-        self.tick = self._left.__next__
+        self._rest = repeat(True, max(0, limit - watch_at - looks) if looks else 0)
+        self._initial = self._remaining
+        self._step_source = chain.from_iterable(self._phases())
+        self.tick = self._step_source.__next__
 
     def ticks(self, iterable: Iterable[T]) -> Iterator[T]:
-        return compress(iterable, self._left)
+        return compress(iterable, self._step_source)
 
     @property
     def used(self) -> int:
-        return self._had - self._remaining
+        return self._initial - self._remaining
 
     @property
     def exhausted(self) -> bool:
@@ -85,7 +85,7 @@ class StepBudget:
             yield self._rest
 
 
-class Spliced:
+class CounterInserter:
     """Inserts counters into candidates that differ from one base text in few places.
 
     The insertions of the base are computed once and moved along with the edit; a candidate whose
@@ -102,7 +102,7 @@ class Spliced:
     def text(self, candidate: str) -> str:
         """The candidate with counters; raises what `ast.parse` raises for a broken one."""
         moved = self._moved(candidate.encode("utf-8", "surrogatepass"))
-        return moved if moved is not None else counted(candidate)
+        return moved if moved is not None else with_counters(candidate)
 
     def _moved(self, data: bytes) -> str | None:
         if self._splices is None:
@@ -137,7 +137,7 @@ class Spliced:
         return _insert(data, moved)
 
 
-def counted(text: str) -> str:
+def with_counters(text: str) -> str:
     """The text with step counters."""
     return _insert(text.encode("utf-8", "surrogatepass"), splices(text))
 

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 MAX_LINES = 4_000
 """Lines of functions that are traced in one test."""
-MAX_LOADING = 50_000
+MAX_MODULE_LINES = 50_000
 """Lines at module level that are traced in one test."""
 VALUES = 12
 """Variables reported for the failing line."""
@@ -28,11 +28,11 @@ class Watcher:
     def __init__(self, path: str) -> None:
         self.path = path
         self.lines = 0
-        self.loading = 0
+        self.module_lines = 0
         """Lines at module level, of which a long program has thousands."""
         self.hits: dict[int, int] = {}
         self.types: dict[str, set[str]] = {}
-        self.left: dict[str, Any] = {}
+        self.last_variables: dict[str, Any] = {}
         """The variables of the frame that returned last or raised the last exception."""
         self.moments: list[tuple[int, list[list[str]]]] = []
         self._raised: BaseException | None = None
@@ -48,7 +48,7 @@ class Watcher:
     def row(self, passed: bool, exception: str, message: str, line: int | None) -> dict[str, Any]:
         """The record of a run with its result, as `agent.search.precheck.tracing` parses it."""
         shown = [
-            [name, _short(value)] for name, value in self.left.items()
+            [name, _short(value)] for name, value in self.last_variables.items()
             if not name.startswith("__") and not isinstance(value, _DEFINITIONS)
         ]
         return {
@@ -67,7 +67,7 @@ class Watcher:
                 sys.settrace(None)
                 return None
         elif event == "exception":
-            self._left_by(frame, arg[1])
+            self._raised_in(frame, arg[1])
         elif event == "return":
             self._returned(frame, arg)
         return self._traced
@@ -76,8 +76,8 @@ class Watcher:
         """Records a line; returns whether to continue tracing."""
         in_function = frame.f_code.co_name != "<module>"
         self.lines += in_function
-        self.loading += not in_function
-        if self.lines > MAX_LINES or self.loading > MAX_LOADING:
+        self.module_lines += not in_function
+        if self.lines > MAX_LINES or self.module_lines > MAX_MODULE_LINES:
             return False  # a long run mostly repeats itself
         count = self.hits.get(frame.f_lineno, 0) + 1
         self.hits[frame.f_lineno] = count
@@ -85,19 +85,19 @@ class Watcher:
             self.moments.append((frame.f_lineno, _plain_values(frame.f_locals)))
         return True
 
-    def _left_by(self, frame: FrameType, error: BaseException) -> None:
-        self._note(frame)
+    def _raised_in(self, frame: FrameType, error: BaseException) -> None:
+        self._record_types(frame)
         # The same exception passes through every caller; the first frame raised it.
         if error is not self._raised:
             self._raised = error
-            self.left = dict(frame.f_locals)
+            self.last_variables = dict(frame.f_locals)
 
     def _returned(self, frame: FrameType, value: object) -> None:
-        self._note(frame)
+        self._record_types(frame)
         if frame.f_code.co_name != "<module>" and self._raised is None:
-            self.left = {**frame.f_locals, "return": value}
+            self.last_variables = {**frame.f_locals, "return": value}
 
-    def _note(self, frame: FrameType) -> None:
+    def _record_types(self, frame: FrameType) -> None:
         values = frame.f_locals
         # A module runs in pieces, each of which ends: only the names of that piece are new.
         in_function = frame.f_code.co_name != "<module>"

@@ -21,7 +21,7 @@ from agent.core.common_ends import common_ends
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 _CONTAINERS = (dict, list, set)
-_KEPT = frozenset({"__dict__", "__weakref__", "__module__", "__qualname__", "__firstlineno__"})
+_NOT_MOVED = frozenset({"__dict__", "__weakref__", "__module__", "__qualname__", "__firstlineno__"})
 
 
 class CannotSwitch(Exception):
@@ -65,7 +65,7 @@ class LiveModule:
             elif type(one) is functools._lru_cache_wrapper and self._is_own(one):
                 self._caches.append(one)
         gc.freeze()
-        self._undoing: list[Callable[[], object]] = []
+        self._undo_stack: list[Callable[[], object]] = []
         """The calls that undo each change, in the order of the changes."""
 
     def _is_own(self, cached: Any) -> bool:
@@ -93,8 +93,8 @@ class LiveModule:
 
     def undo(self) -> None:
         """Undoes the last switch, except for changes to objects of other modules."""
-        while self._undoing:
-            self._undoing.pop()()
+        while self._undo_stack:
+            self._undo_stack.pop()()
 
     def _set(self, owner: Any, name: str, value: Any) -> None:
         """Sets an attribute, or deletes it if the value is `_ABSENT`."""
@@ -103,7 +103,7 @@ class LiveModule:
             _put(owner, name, value)
         except (AttributeError, TypeError) as error:
             raise CannotSwitch(f"{name}: {error}") from error
-        self._undoing.append(functools.partial(_put, owner, name, old))
+        self._undo_stack.append(functools.partial(_put, owner, name, old))
 
     def _function_around(self, first: int, last: int) -> OuterFunction | None:
         """The function whose body contains all of these lines, counted from 1."""
@@ -138,7 +138,7 @@ class LiveModule:
             return False
         for before, after in pairs:
             for one in self._functions.get((before.co_name, before.co_firstlineno), ()):
-                self._undoing.append(functools.partial(_put, one, "__code__", one.__code__))
+                self._undo_stack.append(functools.partial(_put, one, "__code__", one.__code__))
                 one.__code__ = after
         return True
 
@@ -162,14 +162,14 @@ class LiveModule:
         ]
         names = self._module.__dict__
         before = dict(names)
-        self._undoing.append(functools.partial(_refill, names, before))
+        self._undo_stack.append(functools.partial(_refill, names, before))
         for code in pieces:
             exec(code, names)  # running candidates is the purpose of this program
         for name, old in before.items():
             new = names.get(name, old)
             if new is old or name.startswith("__"):
                 continue
-            names[name] = kept = self._moved(old, new)
+            names[name] = kept = self._update_in_place(old, new)
             if kept is new:
                 self._rebind(name, old, new)
 
@@ -215,14 +215,14 @@ class LiveModule:
                     growing = True
         return sorted(found)
 
-    def _moved(self, old: Any, new: Any) -> Any:
+    def _update_in_place(self, old: Any, new: Any) -> Any:
         """The old object with the content of the new one; the new one if that is impossible."""
         if type(old) is not type(new):
             return new
         if isinstance(old, types.FunctionType):
             return old if self._replace_code(old, new) else new
         if isinstance(old, functools._lru_cache_wrapper):
-            if self._moved(old.__wrapped__, new.__wrapped__) is old.__wrapped__:
+            if self._update_in_place(old.__wrapped__, new.__wrapped__) is old.__wrapped__:
                 old.cache_clear()
                 return old
             return new
@@ -234,36 +234,36 @@ class LiveModule:
             self._move_class(old, new)
             return old
         if type(old) in _CONTAINERS:
-            self._undoing.append(functools.partial(_refill, old, old.copy()))
+            self._undo_stack.append(functools.partial(_refill, old, old.copy()))
             _refill(old, new)
             return old
         return new
 
     def _move_class(self, old: Any, new: Any) -> None:
         for name in [*vars(old)]:
-            if name not in vars(new) and name not in _KEPT:
+            if name not in vars(new) and name not in _NOT_MOVED:
                 self._set(old, name, _ABSENT)
         for name, value in [*vars(new).items()]:
-            if name in _KEPT:
+            if name in _NOT_MOVED:
                 continue
             current = vars(old).get(name)
             if current is value:
                 continue
             if isinstance(value, (classmethod, staticmethod)) and type(current) is type(value):
-                if self._moved(current.__func__, value.__func__) is current.__func__:
+                if self._update_in_place(current.__func__, value.__func__) is current.__func__:
                     continue
-                _adopt(value.__func__, old)
+                _set_super_class(value.__func__, old)
             elif isinstance(value, property):
                 for one in (value.fget, value.fset, value.fdel):
-                    _adopt(one, old)
+                    _set_super_class(one, old)
             elif isinstance(value, types.FunctionType):
                 if isinstance(current, types.FunctionType) and self._replace_code(current, value):
                     continue
-                _adopt(value, old)
+                _set_super_class(value, old)
             elif isinstance(value, (types.MemberDescriptorType, types.GetSetDescriptorType)):
                 continue
             elif type(current) is type(value) and type(value) in _CONTAINERS:
-                self._moved(current, value)
+                self._update_in_place(current, value)
                 continue
             self._set(old, name, value)
 
@@ -278,9 +278,9 @@ class LiveModule:
         if any(name != "__class__" for name in old.__code__.co_freevars):
             return False  # its closure was created again
         for name in ("__code__", "__defaults__", "__kwdefaults__", "__doc__"):
-            self._undoing.append(functools.partial(_put, old, name, getattr(old, name)))
+            self._undo_stack.append(functools.partial(_put, old, name, getattr(old, name)))
             _put(old, name, getattr(new, name))
-        self._undoing.append(functools.partial(_refill, old.__dict__, dict(old.__dict__)))
+        self._undo_stack.append(functools.partial(_refill, old.__dict__, dict(old.__dict__)))
         old.__dict__.update(new.__dict__)
         return True
 
@@ -296,7 +296,7 @@ class LiveModule:
                 continue
             for key, value in [*names.items()]:
                 if value is old and (key == name or not simple):
-                    self._undoing.append(functools.partial(names.__setitem__, key, old))
+                    self._undo_stack.append(functools.partial(names.__setitem__, key, old))
                     names[key] = new
 
 
@@ -313,7 +313,7 @@ def _refill(container: Any, content: Any) -> None:
     container.extend(content) if isinstance(container, list) else container.update(content)
 
 
-def _adopt(function: Any, owner: type) -> None:
+def _set_super_class(function: Any, owner: type) -> None:
     """Makes `super()` in a function refer to the old class."""
     closure = getattr(function, "__closure__", None) or ()
     code = getattr(function, "__code__", None)

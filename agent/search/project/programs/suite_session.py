@@ -48,10 +48,10 @@ _ADDRESS = re.compile(r"\b0x[0-9a-f]+\b|\d{6,}", re.IGNORECASE)
 """Addresses, and other long numbers that differ in each run, such as times."""
 _MAX_LINES = 200_000
 """Lines of one test that coverage records; a longer run mostly repeats itself."""
-ALIKE = 3
-"""If so many failing tests fail as with the base, the candidate is taken to behave like it."""
-_SHARED_BYTES, _COUNTED = 1 << 20, 8
-_LOOK_S = 0.02
+MAX_MARKED = 3
+"""If this many failing tests fail as with the base, the candidate counts as equal to the base."""
+_SHARED_BYTES, _COUNTER_BYTES = 1 << 20, 8
+_STATE_CHECK_S = 0.02
 """Processor seconds for checking whether the base still behaves as before."""
 
 
@@ -101,7 +101,7 @@ class _Suite(SuiteSession):
             self._jail.send(self._answer(item))
 
     def _disable_logging(self, config: pytest.Config) -> None:
-        """Disables the capture of logs, a fifth of a short test's time, if no file uses logging."""
+        """Disables log capture, a fifth of the time of short tests, if no file uses logging."""
         plugins, texts = config.pluginmanager, self._jail.files.values()
         logs = any("logging" in text or "caplog" in text for text in texts)
         if not logs and plugins.has_plugin("logging-plugin") and not config.getini("log_level"):
@@ -126,7 +126,7 @@ class _Suite(SuiteSession):
             began = time.monotonic()
             run, cpu_s, _ = self._timed(clock, number, item["limits"])
             wall_s = time.monotonic() - began
-            write([number, run.passed, cpu_s, run.exception, _message(run), clock.rang, wall_s])
+            write([number, run.passed, cpu_s, run.exception, _message(run), clock.expired, wall_s])
 
     def _timed(
         self, clock: Clock, number: int, limits: list[Any],
@@ -164,9 +164,9 @@ class _Suite(SuiteSession):
         for number in item["tests"]:
             watcher = Watcher(path)
             run, _, _ = self._timed(clock, number, item["limits"], watcher.run)
-            exception = "TimeoutError" if clock.rang else run.exception
+            exception = "TimeoutError" if clock.expired else run.exception
             row = watcher.row(run.passed, exception, _message(run), last_line(run.error, path))
-            write({**row, "passed": run.passed and not clock.rang})
+            write({**row, "passed": run.passed and not clock.expired})
 
     def _module(self, file: str, text: str) -> LiveModule:
         path = self._folder + file
@@ -179,8 +179,8 @@ class _Suite(SuiteSession):
         return found
 
     def _screen(self, item: dict[str, Any]) -> Any:
-        """The processor seconds, and the rows of the first candidates as of `programs.screen`,
-        fewer than requested when the time is over."""
+        """The processor seconds, and rows in the format of `programs.screen`; fewer than requested
+        if the time is over."""
         began = time.process_time()
         try:
             live = self._module(item["file"], item["base"])
@@ -204,7 +204,7 @@ class _Suite(SuiteSession):
                 self._per_copy[item["file"]] = max(1, len(found) // 2)
                 continue
             self._per_copy[item["file"]] = 2 * count
-            rows += found or [_ended("lost", item)]
+            rows += found or [_row_without_results("lost", item)]
         return [time.process_time() - began + cpu_s, rows]
 
     def _candidates(
@@ -215,12 +215,12 @@ class _Suite(SuiteSession):
         `False` if the base does not behave as before."""
         clock = Clock()
         before = self._failures(clock, item, live) if len(changes) > 1 else []
-        likely = before[: min(ALIKE, len(item["failing"]))]
+        likely = before[: min(MAX_MARKED, len(item["failing"]))]
         began = time.process_time()
         for one in changes:
             row = self._candidate(clock, item, live, one, likely)
             write(row)
-            if clock.rang or time.process_time() - began > item["slice_s"]:
+            if clock.expired or time.process_time() - began > item["slice_s"]:
                 break
         if len(changes) > 1:
             after = self._failures(clock, item, live)
@@ -245,12 +245,12 @@ class _Suite(SuiteSession):
             return [("the base's text cannot be restored", "")]
         found: list[tuple[str, str]] = []
         began = time.process_time()
-        first = min(ALIKE, len(item["failing"]))
+        first = min(MAX_MARKED, len(item["failing"]))
         passing = [one for one in item["order"] if one not in item["failing"]]
         for number in [*item["failing"][:first], *passing]:
             run, _, _ = self._timed(clock, number, item["limits"])
             found.append(_failure(run))
-            if len(found) >= first and time.process_time() - began > _LOOK_S:
+            if len(found) >= first and time.process_time() - began > _STATE_CHECK_S:
                 break
         return found
 
@@ -265,7 +265,7 @@ class _Suite(SuiteSession):
         except SyntaxError as error:
             return ["syntax", "", type(error).__name__, str(error)[:200], None, [], [], ""]
         except BaseException as error:  # noqa: BLE001 - raised by the module's own code
-            row = _ended("failed", item)
+            row = _row_without_results("failed", item)
             row[2], row[3] = type(error).__name__, text_of(error)[:200]
             row[7] = short_hash(f"{row[2]} {row[3]}")
             return row
@@ -284,7 +284,7 @@ class _Suite(SuiteSession):
         gained = alike = 0
         for index, number in enumerate(order):
             run, _, sides = self._timed(clock, number, item["limits"])
-            late = clock.rang
+            late = clock.expired
             passed = run.passed and not late
             marks[index] = "1" if passed else "0"
             was_failing = number in pending
@@ -302,9 +302,9 @@ class _Suite(SuiteSession):
             if item["mode"] == "early" or late:
                 break
             alike += index < len(likely) and _failure(run) == likely[index]
-            if alike == ALIKE:
+            if alike == MAX_MARKED:
                 failures = []  # the behaviour is taken to be that of the base
-            hopeless = not was_failing or (not pending and not gained) or alike == ALIKE
+            hopeless = not was_failing or (not pending and not gained) or alike == MAX_MARKED
             if item["mode"] == "fit" and hopeless:
                 break
         if first is None:
@@ -378,7 +378,7 @@ def _untraced(call: Callable[..., Any]) -> Callable[..., Any]:
     return untraced
 
 
-def _ended(how: str, item: dict[str, Any]) -> list[Any]:
+def _row_without_results(how: str, item: dict[str, Any]) -> list[Any]:
     count = len(item["order"])
     marks = ("0" + "-" * (count - 1)) if how == "failed" else ""
     return [how, marks, "", "", None, [], [0] * count, ""]
@@ -403,7 +403,7 @@ class _Rows:
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
         self._memory = mmap.mmap(-1, _SHARED_BYTES)
-        self._end = _COUNTED
+        self._end = _COUNTER_BYTES
         self._full = False
 
     def write(self, row: Any) -> None:
@@ -416,12 +416,12 @@ class _Rows:
             return
         self._memory[self._end : end] = line
         self._end = end
-        self._memory[:_COUNTED] = end.to_bytes(_COUNTED, "little")
+        self._memory[:_COUNTER_BYTES] = end.to_bytes(_COUNTER_BYTES, "little")
 
     def received(self, by_pipe: bytes) -> list[Any]:
         """All complete rows."""
-        end = int.from_bytes(self._memory[:_COUNTED], "little") or _COUNTED
-        content = self._memory[_COUNTED:end] + by_pipe
+        end = int.from_bytes(self._memory[:_COUNTER_BYTES], "little") or _COUNTER_BYTES
+        content = self._memory[_COUNTER_BYTES:end] + by_pipe
         self._memory.close()
         *lines, _ = content.split(b"\n")
         rows = []

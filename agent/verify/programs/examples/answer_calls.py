@@ -30,11 +30,11 @@ def warm_up() -> None:
     names: dict[str, Any] = {}
     exec("def f(n):\n    return [n]\n", names)
     encode(eval("f(1)", names))
-    _nowhere().write("x")
+    _null_stream().write("x")
     gc.collect()
 
 
-class _Nowhere(io.RawIOBase):
+class _NullStream(io.RawIOBase):
     def writable(self) -> bool:
         return True
 
@@ -42,8 +42,8 @@ class _Nowhere(io.RawIOBase):
         return len(part)
 
 
-def _nowhere() -> io.TextIOWrapper:
-    raw: Any = _Nowhere()
+def _null_stream() -> io.TextIOWrapper:
+    raw: Any = _NullStream()
     return io.TextIOWrapper(raw, "utf-8", "surrogatepass", write_through=True)
 
 
@@ -52,8 +52,8 @@ def _fresh_streams(stdin: str) -> None:
     system: Any = sys
     data = io.BytesIO(stdin.encode("utf-8", "surrogatepass"))
     system.stdin = system.__stdin__ = io.TextIOWrapper(data, "utf-8", "surrogatepass")
-    system.stdout = system.__stdout__ = _nowhere()
-    system.stderr = system.__stderr__ = _nowhere()
+    system.stdout = system.__stdout__ = _null_stream()
+    system.stderr = system.__stderr__ = _null_stream()
 
 
 def main(jail: Any) -> None:

@@ -24,12 +24,12 @@ from _pytest.assertion import rewrite
 
 from agent.verify.programs.plain.contents import contents_differ
 from agent.verify.rewriting.expectations import Check, instrument
-from agent.verify.rewriting.other_values import TEXT, unequal_value
+from agent.verify.rewriting.other_values import OTHER_TEXT, unequal_value
 
 MOST = 1_000
 """Maximum number of parts of a value that are searched for objects of the program."""
 SECOND_OFFSET = 11
-"""Added for the second other value, which must not equal the first one of a literal nearby."""
+"""Added to the offset of the second wrong value, so that it differs from neighbours' first ones."""
 _PLAIN = (
     type(None), bool, int, float, complex, str, bytes, bytearray, list, tuple, dict, set, frozenset,
     range, Decimal, Fraction, datetime, date, timedelta,
@@ -47,11 +47,11 @@ _HOOKS = (
 _HERE = sys._getframe().f_code.co_filename
 
 
-class Never(Exception):
+class Unraised(Exception):
     """An exception that is never raised."""
 
 
-class Stranger:
+class ForeignClass:
     """A class that no program knows."""
 
 
@@ -70,7 +70,7 @@ class _Raising:
         return self._context.__exit__(kind, error, trace)
 
 
-class Expecting:
+class CheckHooks:
     """Receives the checks of instrumented tests, through hooks among the builtins."""
 
     def __init__(self, send: Callable[[dict[str, Any]], None], program: frozenset[str]) -> None:
@@ -98,17 +98,17 @@ class Expecting:
 
     def begin(self, test: str) -> None:
         self.test = test
-        self._subjects: dict[tuple[int, int], Any] = {}
-        self._pairs: dict[tuple[int, int], tuple[Any, list[Any]]] = {}
-        self._before: dict[tuple[int, int], Any] = {}
+        self._actual_values: dict[tuple[int, int], Any] = {}
+        self._expectations: dict[tuple[int, int], tuple[Any, list[Any]]] = {}
+        self._original_values: dict[tuple[int, int], Any] = {}
         self._reached: set[int] = set()
         self._held: set[tuple[int, ...]] = set()
         self._failed: set[tuple[int, ...]] = set()
         """Checks, each with the arguments of the function that contains it."""
         self._exchanged: dict[int, tuple[Any, Any]] = {}
         """Other and original values of exchanged variables, by the address of the other value."""
-        self._noticed: set[int] = set()
-        self._waiting: set[int] = set()
+        self._reported_failed: set[int] = set()
+        self._unrun_loops: set[int] = set()
 
     def actual_value(self, value: Any, number: int) -> Any:
         """Receives the side of a comparison that is not exchanged.
@@ -117,10 +117,10 @@ class Expecting:
         """
         self._reached.add(number)
         key = _key(number)
-        if key in self._pairs:
-            self._compare(number, value, *self._pairs.pop(key))
+        if key in self._expectations:
+            self._compare(number, value, *self._expectations.pop(key))
         else:
-            self._subjects[key] = value
+            self._actual_values[key] = value
         return value
 
     def expected(self, number: int, build: Callable[..., Any] | None, *shown: Any) -> Any:
@@ -128,7 +128,7 @@ class Expecting:
         self._reached.add(number)
         key, check = _key(number), self._checks[number]
         true = [
-            marshal.loads(literal) if literal is not None else self._before.get(key, value)
+            marshal.loads(literal) if literal is not None else self._original_values.get(key, value)
             for literal, value in zip(check.literals, shown, strict=True)
         ]
         known = check.expected_value
@@ -136,10 +136,10 @@ class Expecting:
             self._report(number, "changed")
         expected = true[0] if build is None else build(*true)
         pair = expected, self._others(check, build, true)
-        if key in self._subjects:
-            self._compare(number, self._subjects.pop(key), *pair)
+        if key in self._actual_values:
+            self._compare(number, self._actual_values.pop(key), *pair)
         else:
-            self._pairs[key] = pair
+            self._expectations[key] = pair
         return expected
 
     def _others(self, check: Check, build: Callable[..., Any] | None, true: list[Any]) -> list[Any]:
@@ -169,13 +169,13 @@ class Expecting:
 
     def exchange_variable(self, number: int, value: Any) -> Any:
         """The other value of a variable while its true value is compared."""
-        self._before[_key(number)] = value
+        self._original_values[_key(number)] = value
         found = self._other(value, self._checks[number].offset)
         self._exchanged[id(found)] = found, value
         return found
 
     def restore_variable(self, number: int) -> Any:
-        return self._before.pop(_key(number))
+        return self._original_values.pop(_key(number))
 
     def _compare(self, number: int, subject: Any, expected: Any, others: list[Any]) -> None:
         check = self._checks[number]
@@ -187,10 +187,10 @@ class Expecting:
         values = [*others[1:], expected]
         if secrets.randbits(1):
             values.reverse()
-        # A subject that copies the first value that it is compared with copies another one.
-        self._ask(number, holds, [*others[:1], *values], expected, subject)
+        # A wrong value comes first: an object that copies it does not equal the expected one.
+        self._evaluate(number, holds, [*others[:1], *values], expected, subject)
 
-    def _ask(
+    def _evaluate(
         self, number: int, holds: Callable[[Any], Any], values: list[Any], expected: Any,
         subject: Any = None,
     ) -> None:
@@ -205,14 +205,14 @@ class Expecting:
                 (self._held if held else self._failed).add(self._occurrence(number))
             if held and value is not expected:
                 how = "held"
-            elif held and how == "failed" and self._lies(number, subject, expected):
+            elif held and how == "failed" and self._equals_other(number, subject, expected):
                 how = "lies"
         if how != "failed":
             self._report(number, how, subject, expected)
         elif len(values) > 1:
-            self._notice(number)
+            self._report_failed_once(number)
 
-    def _lies(self, number: int, subject: Any, expected: Any) -> bool:
+    def _equals_other(self, number: int, subject: Any, expected: Any) -> bool:
         """Whether an object of the program equals a value with different contents."""
         compares = self._checks[number].comparison == "=="
         return compares and contents_differ(subject, expected) and bool(
@@ -226,7 +226,7 @@ class Expecting:
         at = 0 if check.expected_first else 1
 
         def double_checked(*args: Any, **named: Any) -> Any:
-            expected, others = self._pairs.pop(_key(number))
+            expected, others = self._expectations.pop(_key(number))
             if check.comparison == "elements":
                 args = tuple(list(one) if hasattr(one, "__next__") else one for one in args)
 
@@ -235,7 +235,7 @@ class Expecting:
                 return found if check.comparison == "truth" else True
 
             subject = args[1 - at] if len(args) > 1 else getattr(function, "__self__", None)
-            self._ask(number, holds, [*others[:1], expected], expected, subject)
+            self._evaluate(number, holds, [*others[:1], expected], expected, subject)
             return function(*args, **named)
 
         return double_checked
@@ -246,14 +246,14 @@ class Expecting:
         # A function of the program in place of a mock's method is checked like that method.
         is_mocks = type(getattr(function, "__self__", None)).__module__.startswith(
             "unittest.mock"
-        ) or self._is_programs(function)
+        ) or self._is_from_program(function)
 
         def double_checked(*args: Any, **named: Any) -> Any:
-            others = [(*args, TEXT)] if is_mocks else []
+            others = [(*args, OTHER_TEXT)] if is_mocks else []
             others += [
                 (*args[:at], object(), *args[at + 1 :]) for at in range(len(args)) if is_mocks
             ]
-            self._ask(
+            self._evaluate(
                 number, lambda values: (function(*values, **named), True), [*others, args], args
             )
             return function(*args, **named)
@@ -266,24 +266,24 @@ class Expecting:
         Only objects of the program are double-checked: honest texts may contain both values.
         """
         self._reached.add(number)
-        expected, others = self._pairs.pop(_key(number))
-        if self._is_programs(type(value)) and not hasattr(value, "__next__"):
-            self._ask(number, lambda text: text in value, [*others, expected], expected, value)
+        expected, others = self._expectations.pop(_key(number))
+        if self._is_from_program(type(value)) and not hasattr(value, "__next__"):
+            self._evaluate(number, lambda text: text in value, [*others, expected], expected, value)
         else:
-            self._notice(number)
+            self._report_failed_once(number)
             self._held.add(self._occurrence(number))
         return value
 
     def kind(self, number: int, kind: Any) -> Any:
-        """Receives the class of a type check, of which a `Stranger` must be no instance."""
+        """Receives the class of a type check, of which a `ForeignClass` must be no instance."""
         self._reached.add(number)
         self._held.add(self._occurrence(number))
         program_kinds = [
             one for one in (kind if isinstance(kind, tuple) else (kind,))
-            if self._is_programs(type(one)) or self._is_programs(one)
+            if self._is_from_program(type(one)) or self._is_from_program(one)
         ]
-        stranger = Stranger()
-        self._ask(
+        stranger = ForeignClass()
+        self._evaluate(
             number, lambda one: any(isinstance(stranger, one) for one in program_kinds),
             [stranger, None], None,
         )
@@ -295,36 +295,36 @@ class Expecting:
     ) -> Any:
         """Wraps a context such as `pytest.raises`, which must not accept other exceptions."""
         return _Raising(
-            function(self._awaited(number, is_imported_class, kind), *args, **named),
-            lambda error: self._raised(number, error, lambda: function(Never, *args, **named)),
+            function(self._true_class(number, is_imported_class, kind), *args, **named),
+            lambda error: self._raised(number, error, lambda: function(Unraised, *args, **named)),
         )
 
     def calling(
         self, number: int, is_imported_class: bool, function: Callable[..., Any], kind: Any,
         called: Callable[..., Any], *args: Any, **named: Any,
     ) -> Any:
-        """The same for a function that is passed to be called."""
+        """Like `raising`, for the form that receives the function to call."""
         def watched(*args: Any, **named: Any) -> Any:
             try:
                 return called(*args, **named)
             except BaseException as error:
-                self._raised(number, error, lambda: function(Never))
+                self._raised(number, error, lambda: function(Unraised))
                 raise
 
-        return function(self._awaited(number, is_imported_class, kind), watched, *args, **named)
+        return function(self._true_class(number, is_imported_class, kind), watched, *args, **named)
 
-    def _awaited(self, number: int, is_imported_class: bool, kind: Any) -> Any:
+    def _true_class(self, number: int, is_imported_class: bool, kind: Any) -> Any:
         self._reached.add(number)
         self._held.add(self._occurrence(number))
         raises = self._checks[number].raises
         if is_imported_class and isinstance(kind, type) and (
-            issubclass(Never, kind) or issubclass(AssertionError, kind)
+            issubclass(Unraised, kind) or issubclass(AssertionError, kind)
         ):
             self._report(number, "held")
         return getattr(builtins, raises) if raises else kind
 
     def _raised(self, number: int, error: BaseException, make_context: Callable[[], Any]) -> None:
-        """Reports a raised exception; a context that expects `Never` must not swallow it."""
+        """Reports a raised exception; a context that expects `Unraised` must not swallow it."""
         other_context = make_context()
         other_context.__enter__()
         try:
@@ -334,7 +334,7 @@ class Expecting:
         if swallowed:
             self._report(number, "held")
         else:
-            self._notice(number)
+            self._report_failed_once(number)
 
     def reached(self, number: int) -> None:
         """Marks a check without exchanged values as failing, until it has `passed`."""
@@ -345,10 +345,10 @@ class Expecting:
         self._held.add(self._occurrence(number))
 
     def loop_iterable(self, number: int, value: Any) -> Any:
-        """Receives the iterable of a loop, which must run if that is not empty."""
+        """Receives the iterable of a loop; if it is not empty, the loop must run."""
         self._reached.add(number)
         if hasattr(type(value), "__len__") and len(value):
-            self._waiting.add(number)
+            self._unrun_loops.add(number)
         return value
 
     def loop_iteration(self, number: int, value: Any = None) -> Any:
@@ -370,7 +370,7 @@ class Expecting:
         comparisons = {self._checks[one].comparison for one in self._reached}
         if required_checks and comparisons <= {"loop"}:
             self._end("unreached")
-        for number in sorted(self._waiting - {one for one, *_ in self._held}):
+        for number in sorted(self._unrun_loops - {one for one, *_ in self._held}):
             self._report(number, "empty")
         for number in sorted({one for one, *_ in self._failed - self._held}):
             if not self._checks[number].may_fail:
@@ -397,10 +397,10 @@ class Expecting:
         ]
         return number, *(id(self._exchanged.get(id(one), (one, one))[1]) for one in arguments)
 
-    def _notice(self, number: int) -> None:
+    def _report_failed_once(self, number: int) -> None:
         """Reports once that a check fails with other values, as it should."""
-        if number not in self._noticed:
-            self._noticed.add(number)
+        if number not in self._reported_failed:
+            self._reported_failed.add(number)
             self._report(number, "failed")
 
     def _end(self, how: str) -> None:
@@ -426,7 +426,7 @@ class Expecting:
             one = pending.pop()
             count += 1
             kind = type(one)
-            if self._is_programs(kind):
+            if self._is_from_program(kind):
                 own.setdefault(kind, one)
             elif kind not in _PLAIN and not hasattr(kind, "__array__"):
                 # Arrays are excluded, since they hold values and are no placeholders.
@@ -440,7 +440,7 @@ class Expecting:
                 pending += one.values()
         return [*own.values()], sorted(others)
 
-    def _is_programs(self, kind: Any) -> bool:
+    def _is_from_program(self, kind: Any) -> bool:
         module = sys.modules.get(str(getattr(kind, "__module__", "")))
         return getattr(module, "__file__", None) in self._program
 
@@ -457,7 +457,7 @@ def _key(number: int) -> tuple[int, int]:
 
 
 def _other_of(value: Any, offset: int) -> Any:
-    """Another value than one that cannot be marshalled."""
+    """An unequal value for a value that cannot be marshalled."""
     try:
         return unequal_value(value, offset, default=lambda part: object())
     except (ValueError, OverflowError, RecursionError):

@@ -5,14 +5,14 @@ before it is loaded:
 
 - Messages to the host are signed with a key whose state is in a closure that the garbage collector
   does not list (`freeze`). The program cannot sign messages.
-- An audit hook, which cannot be removed, observes the ways from a program to its tests: the
-  collector, raw memory, the test's source, exchanged code. Each act is reported before it takes
-  effect. Acts that need a certain word in the program's text, such as reading a caller's frame, are
-  detected there (`tamper_indicators.reaching`).
+- An audit hook, which cannot be removed, observes how a program could reach its tests: by the
+  garbage collector, raw memory, the test's source or replaced code. Each attempt is reported before
+  it takes effect. Attempts that need a certain word in the program's text, such as reading a
+  caller's frame, are detected in the text (`tamper_indicators.reaching_code`).
 - The classes and functions of pytest, unittest and this package are recorded, and compared after
   each test.
 
-Reports name rules in `tamper_indicators.ACTING`.
+Reports name rules of `tamper_indicators.RUNTIME_INDICATORS`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _CHECKED_BUILTINS = (
     "hasattr", "callable", "iter", "next", "__import__", "__build_class__",
 )
 
-_ACTS = {
+_FORBIDDEN_EVENTS = {
     "gc.get_objects": "collector", "gc.get_referrers": "collector",
     "sys.addaudithook": "audit-hook", "ctypes.PyObj_FromPtr": "memory", "ctypes.cdata": "memory",
     "ctypes.string_at": "memory",
@@ -105,8 +105,8 @@ class Guard:
         """Private names of modules that the program uses."""
         self._note = note
         self._noted: set[tuple[str, str]] = set()
-        self._busy = False
-        self._before: list[tuple[types.ModuleType | type, dict[str, Any]]] = []
+        self._in_hook = False
+        self._recorded_members: list[tuple[types.ModuleType | type, dict[str, Any]]] = []
         self._library: list[tuple[str, types.ModuleType | type, dict[str, Any]]] = []
         self._tables: list[tuple[str, dict[Any, Any], dict[Any, Any]]] = []
         self._objects: list[tuple[str, Any, dict[str, Any]]] = []
@@ -118,7 +118,7 @@ class Guard:
         self._modules: list[Any] = []
         self._platform = _platform()
         self._finders = [*sys.meta_path]
-        self.starts_another = False
+        self.ran_command = False
         self._folder = os.getcwd()
         self._left_folder = False
         self.changed: set[str] = set()
@@ -134,7 +134,7 @@ class Guard:
 
     def begin(self) -> None:
         self._noted.clear()
-        self._left_folder = self.starts_another = False
+        self._left_folder = self.ran_command = False
 
     def actor(self, frame: Any) -> str:
         """The owner of the innermost frame outside of libraries: "program", "tests" or ""."""
@@ -154,30 +154,30 @@ class Guard:
             trace = trace.tb_next
         return inside[-1] in self.program and not self.tests.isdisjoint(inside)
 
-    def acting(self) -> bool:
-        busy, self._busy = self._busy, True
+    def is_program_acting(self) -> bool:
+        busy, self._in_hook = self._in_hook, True
         try:
             return self.actor(sys._getframe(1)) == "program"
         finally:
-            self._busy = busy
+            self._in_hook = busy
 
     def watch(self) -> None:
         """Installs the audit hook, which cannot be removed."""
         handlers: dict[str, Callable[[tuple[Any, ...], Any], None]] = {
-            "open": lambda args, caller: self._opened(args[0], caller),
-            "os.link": self._replaced, "os.rename": self._replaced,
-            "object.__setattr__": self._exchanged, "exec": self._run,
-            "os.system": self._started, "subprocess.Popen": self._started,
-            "os.putenv": self._environment, "os.unsetenv": self._environment,
-            "os.chdir": self._moved, "os.posix_spawn": self._started, "os.exec": self._started,
-            "import": lambda args, caller: self._look_ahead(args[3] or ()),
+            "open": lambda args, caller: self._on_open(args[0], caller),
+            "os.link": self._on_file_replace, "os.rename": self._on_file_replace,
+            "object.__setattr__": self._on_setattr, "exec": self._on_exec,
+            "os.system": self._on_spawn, "subprocess.Popen": self._on_spawn,
+            "os.putenv": self._on_environment_change, "os.unsetenv": self._on_environment_change,
+            "os.chdir": self._on_chdir, "os.posix_spawn": self._on_spawn, "os.exec": self._on_spawn,
+            "import": lambda args, caller: self._check_import_finders(args[3] or ()),
         }
 
         def hook(event: str, args: tuple[Any, ...]) -> None:
-            handler, rule = handlers.get(event), _ACTS.get(event, "")
-            if (handler is None and not rule) or self._busy:
+            handler, rule = handlers.get(event), _FORBIDDEN_EVENTS.get(event, "")
+            if (handler is None and not rule) or self._in_hook:
                 return
-            self._busy = True
+            self._in_hook = True
             try:
                 caller = sys._getframe(1)
                 if handler is not None:
@@ -185,24 +185,24 @@ class Guard:
                 elif self.actor(caller) == "program":
                     self.note(rule)
             finally:
-                self._busy = False
+                self._in_hook = False
 
         sys.addaudithook(hook)
 
-    def _run(self, args: tuple[Any, ...], caller: Any) -> None:
+    def _on_exec(self, args: tuple[Any, ...], caller: Any) -> None:
         name = getattr(args[0], "co_filename", "")
         if name in self.program:
             self.ran.add(name)
 
-    def _started(self, args: tuple[Any, ...], caller: Any) -> None:
+    def _on_spawn(self, args: tuple[Any, ...], caller: Any) -> None:
         command = [*map(str, args[:2])]
-        self.starts_another |= not any("python" in one or sys.executable in one for one in command)
+        self.ran_command |= not any("python" in one or sys.executable in one for one in command)
 
-    def _environment(self, args: tuple[Any, ...], caller: Any) -> None:
+    def _on_environment_change(self, args: tuple[Any, ...], caller: Any) -> None:
         if self.actor(caller) == "program":
             self.changed.add(os.fsdecode(args[0]))
 
-    def _moved(self, args: tuple[Any, ...], caller: Any) -> None:
+    def _on_chdir(self, args: tuple[Any, ...], caller: Any) -> None:
         if self.actor(caller) != "program":
             return
         if args[0] != self._folder:
@@ -211,11 +211,11 @@ class Guard:
         elif self._left_folder:
             self.changed.discard("its folder")
 
-    def _replaced(self, args: tuple[Any, ...], caller: Any) -> None:
+    def _on_file_replace(self, args: tuple[Any, ...], caller: Any) -> None:
         for path in args[:2]:
-            self._opened(path, caller)
+            self._on_open(path, caller)
 
-    def _opened(self, path: Any, caller: Any) -> None:
+    def _on_open(self, path: Any, caller: Any) -> None:
         if not isinstance(path, str | bytes | os.PathLike):
             return
         path = os.path.realpath(os.fsdecode(path))
@@ -235,7 +235,7 @@ class Guard:
                 return name not in self.program
         return False
 
-    def _exchanged(self, args: tuple[Any, ...], caller: Any) -> None:
+    def _on_setattr(self, args: tuple[Any, ...], caller: Any) -> None:
         function = args[0]
         code = getattr(function, "__code__", None)
         if (
@@ -245,8 +245,8 @@ class Guard:
             self.note("replaced-code", code.co_name)
 
     def _is_own(self, function: Any, code: types.CodeType) -> bool:
-        """Whether a function is the program's, or made from generated code, as decorators do it,
-        and not by another module."""
+        """Whether a function belongs to the program: its code is in the program's files, or was
+        generated (as decorators do) and belongs to no other module."""
         if code.co_filename in self.program or code.co_filename in self.tests:
             return code.co_filename in self.program
         names = function.__globals__
@@ -267,10 +267,10 @@ class Guard:
             def __getattribute__(self, name: str) -> Any:
                 value = plain(self, name)
                 caller = sys._getframe(1)
-                if not guard._busy and (
+                if not guard._in_hook and (
                     caller.f_code.co_filename in guard.program if name == "__dict__" else
                     not (name.startswith("__") or callable(value))
-                    and guard.acting()
+                    and guard.is_program_acting()
                 ):
                     guard.note("test-module", name)
                 return value
@@ -287,7 +287,7 @@ class Guard:
                 self._record(module)
             elif name.partition(".")[0] in sys.stdlib_module_names:
                 self._library += [
-                    (what, one, dict(vars(one))) for what, one in _parts(name, module)
+                    (what, one, dict(vars(one))) for what, one in _owners(name, module)
                 ]
                 self._tables += [
                     (f"{name}.{key}", table, dict(table)) for key, table in vars(module).items()
@@ -305,17 +305,17 @@ class Guard:
 
     def record_configured(self) -> None:
         """Updates the record by the changes that pytest made to itself while it was set up."""
-        for owner, before in self._before:
+        for owner, before in self._recorded_members:
             for name in [*before]:
                 now = vars(owner).get(name)
-                if now is not before[name] and not self.is_programs(now):
+                if now is not before[name] and not self.is_from_program(now):
                     before[name] = now
 
     def _record(self, module: types.ModuleType) -> None:
-        self._before.append((module, _members(module)))
+        self._recorded_members.append((module, _members(module)))
         for value in vars(module).values():
             if isinstance(value, type) and value.__module__ == module.__name__:
-                self._before.append((value, _members(value)))
+                self._recorded_members.append((value, _members(value)))
                 numbers = {
                     key: one for key, one in vars(value).items() if type(one) in (int, float)
                 }
@@ -328,12 +328,12 @@ class Guard:
         With `own_only` only replacements by the program count, since plugins and tests may change
         pytest.
         """
-        for owner, before in self._before:
+        for owner, before in self._recorded_members:
             now = vars(owner).get
             if all(map(is_, map(now, before), before.values())):
                 continue
             for name, value in before.items():
-                if now(name) is not value and (not own_only or self.is_programs(now(name))):
+                if now(name) is not value and (not own_only or self.is_from_program(now(name))):
                     self.note("changed-runner", f"{owner.__name__}.{name}")
         for name, value in self._builtins.items():
             if vars(builtins).get(name) is not value and (not own_only or name != "__import__"):
@@ -375,7 +375,7 @@ class Guard:
             changed = [table.get(key) for key, one in before.items() if table.get(key) is not one]
             added = [table[key] for key in table.keys() - before.keys()]
             module_name, _, key = what.rpartition(".")
-            if any(map(self.is_programs, changed)):
+            if any(map(self.is_from_program, changed)):
                 self._note_library(what, True, used)
             # Swapped names of levels or types, or additions by private functions.
             elif used(f"{module_name}._") and (
@@ -390,15 +390,15 @@ class Guard:
                 isinstance(module, types.ModuleType)
                 and getattr(module, "__file__", None) not in self.program
             ):
-                for what, owner in _parts(name, module):
+                for what, owner in _owners(name, module):
                     for key, one in [*vars(owner).items()]:
-                        if not self.is_programs(one):
+                        if not self.is_from_program(one):
                             continue
                         if root in ROOTS:
                             self.note("changed-runner", f"{what}.{key}")
                         else:
                             self._note_library(f"{what}.{key}", isinstance(owner, type), used)
-        self._look_ahead(sys.meta_path)
+        self._check_import_finders(sys.meta_path)
         self._compare_objects(used)
 
     def _compare_objects(self, used: Callable[[str], bool]) -> None:
@@ -415,7 +415,7 @@ class Guard:
         """Whether a member was replaced by the program, or a constant changed."""
         if type(before) in _CONSTANTS and not name.startswith("_"):
             return type(now) in _CONSTANTS and now != before
-        return self.is_programs(now) or self.is_programs(type(now))
+        return self.is_from_program(now) or self.is_from_program(type(now))
 
     def _note_library(self, what: str, is_part: bool, used: Callable[[str], bool]) -> None:
         if not is_part:
@@ -423,15 +423,15 @@ class Guard:
         elif used(what):
             self.note("changed-library", what)
 
-    def _look_ahead(self, finders: Sequence[Any]) -> None:
-        """Reports import finders of the program before Python's own.
+    def _check_import_finders(self, finders: Sequence[Any]) -> None:
+        """Reports import finders of the program that are placed before Python's own.
 
         Finders after Python's own, as in honest programs, cannot replace a library.
         """
         python_finders = [index for index, one in enumerate(finders) if one in self._finders]
         last = python_finders[-1] if len(python_finders) == len(self._finders) else len(finders)
         for finder in finders[:last]:
-            if self.is_programs(finder if isinstance(finder, type) else type(finder)):
+            if self.is_from_program(finder if isinstance(finder, type) else type(finder)):
                 self.note("planted-module", getattr(finder, "__name__", type(finder).__name__))
 
     def check_planted(self, folders: tuple[str, ...], files: frozenset[str]) -> None:
@@ -459,7 +459,7 @@ class Guard:
                 ):
                     self.note("planted-module", name)
 
-    def is_programs(self, value: Any) -> bool:
+    def is_from_program(self, value: Any) -> bool:
         value = getattr(value, "__func__", getattr(value, "fget", value))
         code = getattr(value, "__code__", None)
         if isinstance(code, types.CodeType):
@@ -486,7 +486,7 @@ def freeze() -> None:
     gc.freeze()
 
 
-def _parts(name: str, module: types.ModuleType) -> Iterator[tuple[str, types.ModuleType | type]]:
+def _owners(name: str, module: types.ModuleType) -> Iterator[tuple[str, types.ModuleType | type]]:
     """A module and the classes that it defines, each with its dotted name."""
     yield name, module
     for value in [*vars(module).values()]:

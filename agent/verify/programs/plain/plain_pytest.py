@@ -27,23 +27,23 @@ from agent.verify.programs.plain.plain_run import Deadline, TestProcess
 from agent.verify.programs.pytest_session import (
     PytestSession,
     imitate_command_line,
+    innermost_place,
     marked,
     node_of,
     outcome_of,
-    place_in,
     plugins_for,
-    stand_by,
+    restore_library_modules,
 )
 from agent.verify.rewriting.messages import first_line
 
 _TABLED = ("mimetypes", "xml", "html", "logging", "codecs", "locale", "calendar", "unicodedata",
            "http", "encodings", "csv", "string")
 """Packages of the standard library with tables that a program could change."""
-IDLE_FLAGS = (
+IGNORED_FLAGS = (
     "--cov-append", "--cov-branch", "--no-cov", "--no-cov-on-fail", "--flake8", "--mypy", "--black",
     "--isort", "--pylint", "--ruff", "--ruff-format",
 )
-IDLE_OPTIONS = (
+IGNORED_OPTIONS = (
     "--cov", "--cov-report", "--cov-config", "--cov-fail-under", "--cov-context", "--dist",
     "--numprocesses", "--maxprocesses", "--html",
 )
@@ -51,7 +51,7 @@ IDLE_OPTIONS = (
 _EXCLUDING = ("skip", "xfail", "expectedfailure")
 
 
-def note_control_flow(run: TestProcess) -> None:
+def watch_control_flow(run: TestProcess) -> None:
     """Reports when the program raises control-flow exceptions or sets marks of a test framework."""
     for kind in (outcomes.OutcomeException, unittest.SkipTest):
         _watch_constructor(run, kind)
@@ -65,7 +65,7 @@ def note_control_flow(run: TestProcess) -> None:
     store: Any = structures.store_mark
 
     def marked(owner: Any, mark: Any, **named: Any) -> None:
-        if mark.name in ("skip", "skipif", "xfail") and run.guard.acting():
+        if mark.name in ("skip", "skipif", "xfail") and run.guard.is_program_acting():
             run.guard.note("control-flow", mark.name)
         store(owner, mark, **named)
 
@@ -77,7 +77,7 @@ def _watch_constructor(run: TestProcess, kind: Any) -> None:
 
     def watched(error: Any, *args: Any, **named: Any) -> None:
         before(error, *args, **named)
-        if run.guard.acting():
+        if run.guard.is_program_acting():
             run.guard.note("control-flow", type(error).__name__)
 
     kind.__init__ = watched
@@ -95,20 +95,20 @@ def _watch_assert_equal(run: TestProcess) -> None:
     unittest.TestCase.assertEqual = checked  # type: ignore[method-assign]
 
 
-class Texts:
+class FileTexts:
     """The texts of test files, read before any of the program runs."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         self._trees = {path: tree for path in paths if (tree := _tree(path)) is not None}
 
-    def asks(self, path: str, name: str, changed: Collection[str]) -> list[str]:
-        """The `changed` things that a test, or its file outside of any test, uses."""
+    def used_changes(self, path: str, name: str, changed: Collection[str]) -> list[str]:
+        """The items of `changed` that a test uses, or its file outside of all tests."""
         text = "\n".join(
             ast.unparse(node) for node in _flat(self._trees.get(path))
             if name == (own := getattr(node, "name", "")) or not own.startswith("test")
         )
         return [change for change in sorted(changed) if any(
-            word in text for word in (change, *_ASKING.get(change, ()))
+            word in text for word in (change, *_IMPLICIT_USES.get(change, ()))
         )]
 
     def unbound(self, path: str, names: Iterable[str]) -> list[str]:
@@ -147,7 +147,7 @@ class Texts:
                     getattr(module, "init", lambda: None)()  # `mimetypes` builds its tables lazily
 
 
-_ASKING = {
+_IMPLICIT_USES = {
     "its folder": ("exists(", "is_file(", "isfile(", "is_dir(", "isdir(", "listdir(", "glob("),
     "HOME": ("expanduser(", "home("), "PATH": ("which(",),
 }
@@ -174,8 +174,8 @@ def _tree(path: str) -> ast.Module | None:
 
 
 class Reporter(PytestSession):
-    def __init__(self, run: TestProcess, texts: Texts) -> None:
-        super().__init__(run.folder, _wanted(run.payload))
+    def __init__(self, run: TestProcess, texts: FileTexts) -> None:
+        super().__init__(run.folder, _node_filter(run.payload))
         self._run = run
         self._texts = texts
         self._words: str = run.payload["words"]
@@ -185,9 +185,9 @@ class Reporter(PytestSession):
 
     def pytest_addoption(self, parser: Any) -> None:
         group = parser.getgroup("idle")
-        for name in IDLE_FLAGS:
+        for name in IGNORED_FLAGS:
             group.addoption(name, action="store_true", dest=f"idle {name}")
-        for name in IDLE_OPTIONS:
+        for name in IGNORED_OPTIONS:
             group.addoption(name, action="append", nargs="?", dest=f"idle {name}")
         # Public `addoption` refuses short options of one lower-case letter.
         group._addoption("-n", dest="idle -n")
@@ -238,7 +238,7 @@ class Reporter(PytestSession):
                     isinstance(kind, type) and issubclass(kind, unittest.TestCase)
                 )
                 if is_tests and isinstance(kind, type) and any(
-                    self._run.guard.is_programs(one) for one in (*kind.__mro__[1:], type(kind))
+                    self._run.guard.is_from_program(one) for one in (*kind.__mro__[1:], type(kind))
                 ):
                     for test in tests:
                         if f"{name}::{test}" not in collected:
@@ -269,7 +269,7 @@ class Reporter(PytestSession):
         ):
             self._run.guard.note("control-flow", f"the test is {status}, but its text has no skip")
         elif status in ("skipped", "xfailed"):
-            for what in self._texts.asks(str(item.path), name, self._run.guard.changed):
+            for what in self._texts.used_changes(str(item.path), name, self._run.guard.changed):
                 self._run.guard.note("changed-skip", what)
         self._run.end(node, status, **details)
 
@@ -285,7 +285,7 @@ def _skip_reason(report: Any) -> str:
     return first_line(str(longrepr[2] if isinstance(longrepr, tuple) else longrepr))
 
 
-def _wanted(payload: dict[str, Any]) -> Callable[[str], bool]:
+def _node_filter(payload: dict[str, Any]) -> Callable[[str], bool]:
     """A filter for requested tests that have not run yet."""
     done, wanted = {*payload["done"]}, [(node, without) for node, without in payload["nodes"]]
 
@@ -313,7 +313,7 @@ def failure_details(report: Any, files: Collection[str]) -> dict[str, Any]:
     if report.when != "call":
         details["message"] = f"{report.when}: {details['message']}"
     if "assert" not in head:
-        path, line = place_in(report.longrepr, files.__contains__)
+        path, line = innermost_place(report.longrepr, files.__contains__)
         details["message"] += f" at line {line} ({os.path.basename(path)})" if path else ""
     return details
 
@@ -330,10 +330,10 @@ def _sides(expression: str) -> dict[str, str]:
 
 def run_file(run: TestProcess) -> None:
     payload = run.payload
-    stand_by()
+    restore_library_modules()
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    texts = Texts(run.guard.tests)
-    note_control_flow(run)
+    texts = FileTexts(run.guard.tests)
+    watch_control_flow(run)
     if payload["variation"] == "unequal":
         _watch_assert_equal(run)
     reporter = Reporter(run, texts)

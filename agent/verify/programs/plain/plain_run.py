@@ -27,7 +27,7 @@ from agent.verify.programs.plain.recorder import Recorder
 from agent.verify.programs.plain.user_machine import imitate_user_machine
 from agent.verify.programs.plain.wrong_answer import WrongAnswer, WrongAnswerError
 from agent.verify.rewriting.messages import NO_PROGRAMS
-from agent.verify.rewriting.reading import SNIPPET, Reading, import_missing_modules, read
+from agent.verify.rewriting.reading import SNIPPET, CompiledSnippet, import_missing_modules, read
 from agent.verify.rewriting.transform import CALLED, COMPARE, HOLDS
 from agent.verify.tamper_indicators import is_loosened, uses
 
@@ -59,12 +59,12 @@ class TestProcess:
             program, [*tests, SNIPPET], self.files - {*program, *tests}, payload["texts"],
             lambda rule, detail: self.send({"sign": rule, "detail": detail, "test": self.test}),
         )
-        self._replacement = [
+        self._canary_state = [
             0, WrongAnswer(self._variation == "wrong true"), WrongAnswerError("wrong")
         ]
         if self._variation:
             # Under a random name, which no program can know.
-            rewritten = self._replacement if self._variation != "unequal" else self.equal
+            rewritten = self._canary_state if self._variation != "unequal" else self.equal
             setattr(builtins, payload.pop("canary_name"), rewritten)
         self._started = 0.0
         self._late = False
@@ -75,20 +75,20 @@ class TestProcess:
         self.send({"begin": test})
         self.test, self._late = test, False
         self.guard.begin()
-        self._replacement[0] = 1
+        self._canary_state[0] = 1
         self._started = time.monotonic()
         signal.setitimer(signal.ITIMER_PROF, self.cpu_s, max(0.05, self.cpu_s / 4))
 
     def end(self, test: str, status: str, **details: Any) -> None:
         """Ends a test, and reports its outcome and the changes that the guard finds."""
         signal.setitimer(signal.ITIMER_PROF, 0)
-        self._replacement[0] = 0
+        self._canary_state[0] = 0
         wall_s = time.monotonic() - self._started
         if not self._variation:
             self.guard.compare()
             self.guard.compare_tolerances(lambda what: is_loosened(what, self.payload["words"]))
             self.guard.check_planted((self.folder, os.environ.get("TMPDIR", "/tmp")), self.files)
-        if self.guard.starts_another and status in ("failed", "error"):
+        if self.guard.ran_command and status in ("failed", "error"):
             details["message"] = f"{details.get('message', '')}; {NO_PROGRAMS}"
         if self._late:
             status, details = "timeout", {"message": f"did not end within {self.cpu_s:g} s"}
@@ -187,10 +187,10 @@ class Snippets:
 
     def run(self) -> None:
         for test in self._run.payload["tests"]:
-            self._one(test)
+            self._run_test(test)
         self._run.done()
 
-    def _one(self, test: dict[str, Any]) -> None:
+    def _run_test(self, test: dict[str, Any]) -> None:
         run = self._run
         recorder = Recorder([], run.compared)
         run.begin(test["name"])
@@ -201,7 +201,7 @@ class Snippets:
         except BaseException as raised:  # noqa: BLE001 - a test may raise anything
             error = raised
         sys.stdin, sys.stdout, sys.stderr = streams
-        details: dict[str, Any] = {"checks": recorder.checks, "checking": recorder.asks}
+        details: dict[str, Any] = {"checks": recorder.checks, "checking": recorder.has_checks}
         status = "passed"
         if error is not None:
             status = "failed" if isinstance(error, AssertionError) else "error"
@@ -236,7 +236,7 @@ class Snippets:
         return module
 
 
-def _read(code: str, modules: set[str]) -> Reading | Exception:
+def _read(code: str, modules: set[str]) -> CompiledSnippet | Exception:
     """The reading of a snippet, or the error that it raises."""
     try:
         return read(ast.parse(code), SNIPPET, modules)

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 from _pytest import runner
 
-from agent.verify.programs.plain.expecting import Expecting
+from agent.verify.programs.plain.expecting import CheckHooks
 from agent.verify.programs.plain.guard import ROOTS, Guard, hide_runner, signed_sender
 from agent.verify.programs.pytest_session import (
     SuiteSession,
+    innermost_place,
     outcome_of,
-    place_in,
     run_suite,
     start_suite,
 )
@@ -31,25 +31,25 @@ from agent.verify.rewriting.messages import NO_PROGRAMS
 MOST = 2_000
 _EXCLUDING = (pytest.skip.Exception, pytest.xfail.Exception, unittest.SkipTest)
 LEAST_LOOP_S, LOOP_FACTOR, LATER_SHARE = 30.0, 10.0, 0.1
-"""A test that computes for so many seconds, and so many times as long as the slowest test before
-it, counts as endless. Once one did, the limit of the others is this share of it."""
-LASTING = ("changed-runner", "tolerance")
+"""A test is endless if it computes for at least so many seconds, and so many times as long as the
+slowest test before it. After an endless test, the limit is multiplied by `LATER_SHARE`."""
+PERMANENT_RULES = ("changed-runner", "tolerance")
 """Rules about permanent changes, which are attributed to all tests."""
 
 
 def main(jail: Any) -> None:
     payload = jail.payload
     start_suite(jail)
-    send = _in_this_process(signed_sender(jail.send, bytes.fromhex(payload.pop("key"))))
+    send = _without_forks(signed_sender(jail.send, bytes.fromhex(payload.pop("key"))))
     program = [os.path.join(jail.folder, one) for one in payload["program"]]
     tests = [os.path.join(jail.folder, one) for one in payload["tests"]]
     files = frozenset(os.path.join(jail.folder, file) for file in jail.files)
     # Only data in test folders counts as expected; other data, like a quiz, is the program's own.
     data = [os.path.join(jail.folder, one) for one in jail.files if "test" in os.path.dirname(one)]
     guard = Guard(program, tests, {*data} - {*program, *tests}, "", lambda rule, detail: send(
-        {"sign": rule, "detail": detail, "test": "" if rule in LASTING else plugin.test}
+        {"sign": rule, "detail": detail, "test": "" if rule in PERMANENT_RULES else plugin.test}
     ))
-    expecting = Expecting(send, guard.program) if payload["expecting"] else None
+    expecting = CheckHooks(send, guard.program) if payload["expecting"] else None
     if expecting is not None:
         expecting.install(jail.folder, {
             os.path.join(jail.folder, path): text for path, text in payload["expecting"].items()
@@ -77,7 +77,7 @@ def _names_the_test(path: str) -> bool:
         return b"PYTEST_CURRENT_TEST" in file.read()
 
 
-def _in_this_process(send: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
+def _without_forks(send: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
     """A sender that ignores messages of forked processes."""
     pid = os.getpid()
 
@@ -115,7 +115,7 @@ def other_copies(folder: str, roots: list[str]) -> list[str]:
 class _Reporter(SuiteSession):
     def __init__(
         self, send: Callable[[dict[str, Any]], None], folder: str, guard: Guard,
-        expecting: Expecting | None, only: frozenset[str], files: frozenset[str],
+        expecting: CheckHooks | None, only: frozenset[str], files: frozenset[str],
     ) -> None:
         super().__init__(folder, lambda node: not only or node in only)
         self._send = send
@@ -124,12 +124,12 @@ class _Reporter(SuiteSession):
         self._files = files
         self.test = ""
         self.first: dict[str, int] = {}
-        """The places of test files that run first."""
+        """Test files that run first, with their position in the order."""
         self._began = 0.0
         self.limit_s, self.is_limit_given = 0.0, False
         """The longest processor time of a test, and whether the user has set it."""
-        self._slowest = self._allowed = 0.0
-        self._endless: dict[str, tuple[str, int]] = {}
+        self._slowest = self._test_limit_s = 0.0
+        self._interrupted_tests: dict[str, tuple[str, int]] = {}
         """The file and line where each test that did not end was interrupted."""
 
     def _interrupt(self, number: int, frame: Any) -> None:
@@ -139,23 +139,23 @@ class _Reporter(SuiteSession):
         while frame is not None and not frame.f_code.co_filename.startswith(self._folder):
             frame = frame.f_back
         location = (frame.f_code.co_filename, frame.f_lineno or 0) if frame is not None else ("", 0)
-        self._endless.setdefault(self.test, location)
-        # pytest cannot show a traceback from between two lines.
+        self._interrupted_tests.setdefault(self.test, location)
+        # pytest cannot format a traceback of a frame without a current line.
         pytest.fail(self._late_message, pytrace=False)
 
     @property
     def _late_message(self) -> str:
-        return f"did not end within {self._allowed:.0f} seconds"
+        return f"did not end within {self._test_limit_s:.0f} seconds"
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: Any) -> Iterator[None]:
         """Interrupts a test that computes for too long. One that waits is ended by the host."""
         least = self.limit_s if self.is_limit_given else LEAST_LOOP_S
-        self._allowed = min(self.limit_s, max(least, LOOP_FACTOR * self._slowest))
-        if self._endless:
-            self._allowed = max(1.0, LATER_SHARE * self._allowed)
+        self._test_limit_s = min(self.limit_s, max(least, LOOP_FACTOR * self._slowest))
+        if self._interrupted_tests:
+            self._test_limit_s = max(1.0, LATER_SHARE * self._test_limit_s)
         before = signal.signal(signal.SIGPROF, self._interrupt)
-        signal.setitimer(signal.ITIMER_PROF, self._allowed, 1.0)
+        signal.setitimer(signal.ITIMER_PROF, self._test_limit_s, 1.0)
         try:
             yield
         finally:
@@ -182,7 +182,7 @@ class _Reporter(SuiteSession):
         self._send({"collected": [one.nodeid for one in session.items], "left_out": self.left_out})
 
     def pytest_runtest_logstart(self, nodeid: str, location: Any) -> None:
-        self._reports, self._began, self._guard.starts_another = [], time.monotonic(), False
+        self._reports, self._began, self._guard.ran_command = [], time.monotonic(), False
         self.test = nodeid
         if self._expecting is not None:
             self._expecting.begin(nodeid)
@@ -205,9 +205,9 @@ class _Reporter(SuiteSession):
         longrepr = getattr(report, "longrepr", None)
         crash = getattr(longrepr, "reprcrash", None)
         message = str(getattr(crash, "message", "")) or str(longrepr or "")
-        path, line = place_in(longrepr, lambda one: one.startswith(self._folder))
-        if nodeid in self._endless:  # even if the program caught the exception
-            status, (path, line) = "timeout", self._endless[nodeid]
+        path, line = innermost_place(longrepr, lambda one: one.startswith(self._folder))
+        if nodeid in self._interrupted_tests:  # even if the program caught the exception
+            status, (path, line) = "timeout", self._interrupted_tests[nodeid]
             message = message or self._late_message
         else:
             self._slowest = max(self._slowest, wall_s)
@@ -216,7 +216,7 @@ class _Reporter(SuiteSession):
             "message": message.replace(self._folder, "")[:MOST], "line": line,
             "file": path.removeprefix(self._folder),
             "wall_s": wall_s, "refused": (
-                NO_PROGRAMS if self._guard.starts_another and status in ("failed", "error") else ""
+                NO_PROGRAMS if self._guard.ran_command and status in ("failed", "error") else ""
             ),
         })
         self.test = ""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 LIMIT = 2_000
-_OF_PYTHON = 1 << 9
+_HEAP_TYPE_FLAG = 1 << 9
 """The flag of classes that are defined in Python, not in C."""
 _FEW = 200
 _LONG = 2_000
@@ -39,17 +39,17 @@ class Recorder:
         self.checks = 0
         self._compared = compared
         """Called with two equal values, the program's side first."""
-        self._last: tuple[Site, Any, Any, str] | None = None
+        self._last_failure: tuple[Site, Any, Any, str] | None = None
         self._call = ("", "")
 
     @property
-    def asks(self) -> bool:
+    def has_checks(self) -> bool:
         """Whether there is a check that could hold; `assert False` cannot."""
         return any(site.operator or site.got not in ("False", "0", "None") for site in self.sites)
 
     def called(self, name: str, *args: Any) -> tuple[Any, ...]:
         """Records a call, and returns its arguments."""
-        self._call = name, f"{name}({', '.join(map(_brief, args))})"[:LIMIT]
+        self._call = name, f"{name}({', '.join(map(_safe_repr, args))})"[:LIMIT]
         return args
 
     def compare(self, number: int, left: Any, right: Any) -> Any:
@@ -62,14 +62,14 @@ class Recorder:
                 self.type_differs = self.type_differs or differs(left, right)
                 self._compared(got, expected)
         else:
-            self._last = (site, got, expected, _call_source(site.got, call))
+            self._last_failure = (site, got, expected, _call_source(site.got, call))
         return result
 
     def holds(self, number: int, value: Any) -> Any:
         """Records a condition that is not a single comparison."""
         site = self.sites[number]
-        if self._last is None or self._last[0].line != site.line:
-            self._last = (site, value, None, _call_source(site.got, self._call))
+        if self._last_failure is None or self._last_failure[0].line != site.line:
+            self._last_failure = (site, value, None, _call_source(site.got, self._call))
         self.checks += 1
         return value
 
@@ -81,24 +81,24 @@ class Recorder:
         message, details = first_line(text_of(error)), self._details()
         if not details.get("message"):
             details["message"] = message or "the assert does not hold"
-        elif message and self._last is not None and self._last[0].message:
+        elif message and self._last_failure is not None and self._last_failure[0].message:
             details["message"] = f"{message}: {details['message']}"
         details.setdefault("call", self._call[1])
         return details
 
     def _details(self) -> dict[str, Any]:
-        if self._last is None:
+        if self._last_failure is None:
             return {}
-        site, got, expected, call = self._last
+        site, got, expected, call = self._last_failure
         details = {"call": call[:LIMIT], "got": shown(got)}
         if not site.operator:
             details["expected"] = "a true value"
             details["message"] = f"{short(call)} gave {short(details['got'])}, which is not true"
             return details
         other = shown(expected)
-        details["expected"] = _wanted(site, other)[:LIMIT]
+        details["expected"] = _expectation(site, other)[:LIMIT]
         what = short(call) or "the value"
-        wanted = _wanted(site, short(other))
+        wanted = _expectation(site, short(other))
         details["message"] = f"{what} gave {short(details['got'])}, expected {wanted}"
         return details
 
@@ -108,7 +108,7 @@ def _holds(result: Any) -> bool:
 
     No method of a class defined in Python is called; only the test itself does so.
     """
-    if result is True or type(result).__flags__ & _OF_PYTHON:
+    if result is True or type(result).__flags__ & _HEAP_TYPE_FLAG:
         return result is True
     try:
         return bool(result)
@@ -116,7 +116,7 @@ def _holds(result: Any) -> bool:
         return False
 
 
-def _wanted(site: Site, other: str) -> str:
+def _expectation(site: Site, other: str) -> str:
     """The expectation of the program's side of a comparison."""
     operator = MIRRORED.get(site.operator, site.operator) if site.swapped else site.operator
     match operator:
@@ -155,7 +155,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= LIMIT else text[: LIMIT - 1] + "…"
 
 
-def _brief(value: Any) -> str:
+def _safe_repr(value: Any) -> str:
     """A short `repr` that calls no code of the program."""
     if isinstance(value, type) or callable(value):
         return str(getattr(value, "__name__", f"<{type(value).__name__}>"))

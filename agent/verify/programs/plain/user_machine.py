@@ -39,14 +39,14 @@ _TOOLS = frozenset(
     "uname uniq wc which who whoami xargs".split()
 )
 """Commands of every system, in `/bin` and `/usr/bin`."""
-_OURS = ("PYTHONHASHSEED", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
+_JAIL_VARIABLES = ("PYTHONHASHSEED", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
          "MALLOC_ARENA_MAX")
 """Variables that only a jail's environment has."""
 _CONVERTS = ("fromtimestamp", "timestamp()", "mktime", "astimezone", "localtime", "tz", "utc",
              "UTC", "zone", "gmt")
 """Words of texts that depend on the time zone, which is then not changed."""
 _HALF_A_DAY_S = 11 * 3600
-_WORKED_S = 3
+_ELAPSED_CPU_S = 3
 _FREE_BYTES, _BLOCK = 1 << 36, 4096
 
 
@@ -56,14 +56,14 @@ def imitate_user_machine(texts: str, words: str) -> None:
 
     Parts that the program (`texts`) or the tests (`words`) depend on are not changed.
     """
-    _files()
-    _space()
-    for name in _OURS:
+    _imitate_common_files()
+    _imitate_disk_space()
+    for name in _JAIL_VARIABLES:
         os.environ.pop(name, None)
     if "TMPDIR" in os.environ:
         os.environ["HOME"] = os.environ["TMPDIR"]
         if os.access("/tmp", os.W_OK):
-            _temporary(os.environ.pop("TMPDIR"))
+            _redirect_tmp_paths(os.environ.pop("TMPDIR"))
     os.environ["USER"] = os.environ["LOGNAME"] = "user"
     sys.dont_write_bytecode = False
     if not any(word in text for word in _CONVERTS for text in (texts, words)):
@@ -75,7 +75,7 @@ def imitate_user_machine(texts: str, words: str) -> None:
         time.tzset()
     other = 1000 if os.getuid() == 0 else 0
     for name in ("getuid", "geteuid", "getgid", "getegid") if "st_uid" not in texts else ():
-        setattr(os, name, _faked(getattr(os, name)(), other))
+        setattr(os, name, _fake_number(getattr(os, name)(), other))
     gc.get_freeze_count = lambda: 0
     os.environ |= {"PWD": os.getcwd(), "SHLVL": "1", "SHELL": "/bin/bash", "TERM": "xterm"}
     with contextlib.suppress(ImportError):
@@ -83,7 +83,7 @@ def imitate_user_machine(texts: str, words: str) -> None:
         socket.if_nameindex = lambda: [(1, "lo"), (2, "eth0")]
     faulthandler.enable(sys.__stderr__ or 2)
     for name in ("process_time", "process_time_ns"):
-        setattr(time, name, _later(getattr(time, name)))
+        setattr(time, name, _advanced_clock(getattr(time, name)))
     with contextlib.suppress(OSError):
         for name in os.listdir():
             os.utime(name, times=(os.stat(name).st_mtime - _HALF_A_DAY_S,) * 2)
@@ -108,7 +108,7 @@ def _fake_pids() -> None:
     pid, kill = os.getpid(), os.kill
     for name in ("getpid", "getppid"):
         number = getattr(os, name)()
-        setattr(os, name, _faked(number, number + _PID_OFFSET))
+        setattr(os, name, _fake_number(number, number + _PID_OFFSET))
     thread = threading.get_native_id
     threading.get_native_id = lambda: thread() + _PID_OFFSET
     parent = os.getppid()
@@ -120,13 +120,13 @@ def _fake_pids() -> None:
     os.kill = killed
 
 
-def _later(clock: Callable[[], Any]) -> Callable[[], Any]:
+def _advanced_clock(clock: Callable[[], Any]) -> Callable[[], Any]:
     """The process clock, as if the process had already worked for some time."""
-    ahead = _WORKED_S * (10**9 if clock.__name__.endswith("_ns") else 1)
+    ahead = _ELAPSED_CPU_S * (10**9 if clock.__name__.endswith("_ns") else 1)
     return lambda: clock() + ahead
 
 
-def _faked(true: int, other: int) -> Callable[[], int]:
+def _fake_number(true: int, other: int) -> Callable[[], int]:
     """A function that returns the other number, but the true one to the runner and to pytest."""
     # No program is loaded yet, so all files on the stack are the runner's.
     frame, runners = sys._getframe(), set[str]()
@@ -142,7 +142,7 @@ def _faked(true: int, other: int) -> Callable[[], int]:
     return number
 
 
-def _temporary(folder: str) -> None:
+def _redirect_tmp_paths(folder: str) -> None:
     """Lets files move between `/tmp`, which is a mount, and the project, as on one file system."""
     for name in ("rename", "replace", "link"):
         setattr(os, name, _by_folder(getattr(os, name), folder))
@@ -159,7 +159,7 @@ def _by_folder(function: Any, folder: str) -> Any:
     return called
 
 
-def _space() -> None:
+def _imitate_disk_space() -> None:
     """Imitates the free disk space of a user's machine."""
     plain = os.statvfs
 
@@ -171,7 +171,7 @@ def _space() -> None:
     os.statvfs = statvfs
 
 
-def _files() -> None:
+def _imitate_common_files() -> None:
     plain, low = builtins.open, os.open
     for number, name, parent in ((os.getpid(), "python", os.getppid()), (os.getppid(), "bash", 1)):
         for pid in {str(number), str(number + _PID_OFFSET)}:
@@ -213,7 +213,7 @@ def _is_open(descriptor: int) -> bool:
 
 
 def _with_common_files(function: Any) -> Any:
-    """A function that sees an existing file in place of a missing one of every system."""
+    """Wraps a function of `os` so that files common to all systems seem to exist."""
     folder = os.path.dirname(os.__file__)
     shown = dict.fromkeys(_TEXTS, os.__file__) | {
         one: folder for one in _FOLDERS if not os.path.isdir(one)

@@ -14,7 +14,7 @@ class WrongAnswerError(Exception):
 class WrongAnswer:
     """Supports calls, items, iteration, arithmetic and attributes, which return it again.
 
-    No comparison with it holds but `!=`, where it is true. So a test fails by its asserts.
+    Comparisons with it are false, except that `!=` returns its truth value. So asserts fail.
     """
 
     def __init__(self, truth: bool) -> None:

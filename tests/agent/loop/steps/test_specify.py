@@ -18,7 +18,7 @@ from agent.core.state import Suite
 from agent.loop.steps.prove import (
     capped_by_doubts,
     is_contained,
-    of_a_suite,
+    project_proof,
     proof_of,
     without_new_evidence,
 )
@@ -470,12 +470,12 @@ def test_a_call_is_asked_however_its_test_is_spaced() -> None:
 def test_a_projects_proof_says_what_its_suite_leaves_open() -> None:
     one = Proof(level="E1", why="9 of 9 tests pass")
     two = Proof(level="E2", why="9 of 9 tests pass, 1 of them never seen by the repair")
-    assert of_a_suite(one, 0).why.startswith(one.why) and of_a_suite(one, 0) != one
-    assert of_a_suite(two, 0) == two
-    found = of_a_suite(two, 2)
+    assert project_proof(one, 0).why.startswith(one.why) and project_proof(one, 0) != one
+    assert project_proof(two, 0) == two
+    found = project_proof(two, 2)
     assert (found.level, found.why.startswith(two.why), " 3 " in found.why) == ("E1", True, True)
     assert found.evidence is not None and found.evidence.competing_patches == 2
     # What was open when a remembered repair was learned is said beside it.
-    assert [of_a_suite(proof, 0, left_open=True) for proof in (one, two)] == [
+    assert [project_proof(proof, 0, left_open=True) for proof in (one, two)] == [
         one, Proof(level="E1", why=two.why)
     ]

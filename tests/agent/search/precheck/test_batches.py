@@ -90,7 +90,7 @@ def test_a_computing_run_is_not_ended_by_the_wall_clock(shown: Any) -> None:
     try:
         shown.wall_s, shown.cpu_s = 60.0, 2.0
         clock._ring(signal.SIGALRM, None)
-        assert not clock.rang
+        assert not clock.expired
     finally:
         clock.stop()
 
@@ -104,6 +104,6 @@ def test_a_sleeping_or_slow_run_is_ended(shown: Any, number: int, cpu_s: float) 
         shown.wall_s, shown.cpu_s = 60.0, cpu_s
         with pytest.raises(harness.OutOfTime):
             clock._ring(number, None)
-        assert clock.rang
+        assert clock.expired
     finally:
         clock.stop()

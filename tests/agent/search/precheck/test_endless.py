@@ -20,7 +20,7 @@ def run(text: str) -> Any:
     steps = ticks.StepBudget(LIMIT, LOOK_AT, watch)
     names = {"__name__": "shop", "__tick__": steps.tick, "__ticks__": steps.ticks}
     try:
-        exec(compile(ticks.counted(text), "shop.py", "exec"), names)
+        exec(compile(ticks.with_counters(text), "shop.py", "exec"), names)
     except StopIteration:
         assert steps.exhausted
     return steps
@@ -50,19 +50,19 @@ def test_an_exhausted_counter_stays_exhausted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("step", "runs_away"),
+    ("step", "grows_unbounded"),
     [("n = 3 * n + 2", True), ("n = n + 1", False), ("n = n + m; m = n - m", False)],
 )
-def test_a_number_that_grows_too_fast_runs_away(step: str, runs_away: bool) -> None:
+def test_a_number_that_grows_too_fast_runs_away(step: str, grows_unbounded: bool) -> None:
     text = f"def f(n, m):\n    while n:\n        {step}\n"
     steps = ticks.StepBudget(LIMIT)
     names: dict[str, Any] = {"__tick__": steps.tick, "__ticks__": steps.ticks}
-    exec(ticks.counted(text), names)
+    exec(ticks.with_counters(text), names)
     with pytest.raises(StopIteration) as ended:
         names["f"](1, 1)
 
-    told = endless.runs_away(ended.value, steps.used)
-    assert told is runs_away
+    told = endless.grows_unbounded(ended.value, steps.used)
+    assert told is grows_unbounded
 
 
 def test_no_code_of_the_program_runs_for_its_traceback() -> None:
@@ -75,4 +75,4 @@ def test_no_code_of_the_program_runs_for_its_traceback() -> None:
 
     with pytest.raises(ValueError, match="1") as ended:
         raises(Odd(1))
-    assert not endless.runs_away(ended.value, sys.maxsize)
+    assert not endless.grows_unbounded(ended.value, sys.maxsize)

@@ -30,7 +30,7 @@ def run(text: str, limit: int) -> tuple[dict[str, Any], Any]:
 @pytest.mark.parametrize("text", ENDLESS)
 def test_endless_code_ends_when_its_steps_are_used_up(text: str) -> None:
     with pytest.raises((StopIteration, RuntimeError)):
-        run(ticks.counted(text), 2000)
+        run(ticks.with_counters(text), 2000)
 
 
 def test_the_lines_of_a_traceback_are_those_of_the_original() -> None:
@@ -38,17 +38,17 @@ def test_the_lines_of_a_traceback_are_those_of_the_original() -> None:
         "def f(xs):\n    # a comment\n    if not xs:\n        raise KeyError\n"
         "    for x in (\n        xs\n    ):\n        pass\n    return [y for y in xs]\n"
     )
-    counted = ticks.counted(text)
+    with_counters = ticks.with_counters(text)
 
-    assert counted.count("\n") == text.count("\n")
-    names, steps = run(counted, 100)
+    assert with_counters.count("\n") == text.count("\n")
+    names, steps = run(with_counters, 100)
     assert names["f"]([1, 2]) == [1, 2]
     assert steps.used == 5
 
 
 def test_only_module_level_asserts_are_disabled() -> None:
     text = "def f(x):\n    assert x\n    return x\nassert f(0), 'own test'\n"
-    names, _ = run(ticks.counted(text), 100)
+    names, _ = run(ticks.with_counters(text), 100)
 
     with pytest.raises(AssertionError):
         names["f"](0)
@@ -73,16 +73,16 @@ def test_moved_splices_count_as_freshly_made_ones_do(old: str, new: str) -> None
         "    for i in range(3):\n        t += i\n    return t\n"
     )
     candidate = base.replace(old, new)
-    moved = ticks.Spliced(base).text(candidate)
+    moved = ticks.CounterInserter(base).text(candidate)
 
     try:
         code = compile(moved, "program.py", "exec")
     except SyntaxError:
-        code = compile(ticks.Spliced(candidate).text(candidate), "program.py", "exec")
+        code = compile(ticks.CounterInserter(candidate).text(candidate), "program.py", "exec")
     steps = ticks.StepBudget(1000)
     names = {"__tick__": steps.tick, "__ticks__": steps.ticks}
     exec(code, names)
-    fresh, fresh_steps = run(ticks.counted(candidate), 1000)
+    fresh, fresh_steps = run(ticks.with_counters(candidate), 1000)
     try:
         expected = fresh["f"](4)
     except StopIteration:
@@ -160,7 +160,7 @@ def test_an_endless_loop_in_one_piece_ends_as_it_does_in_the_whole(new: str) -> 
     used = []
     for codes in (
         pieces.Pieces(LONG, "long.py").compiled(candidate),
-        [compile(ticks.counted(candidate), "long.py", "exec")],
+        [compile(ticks.with_counters(candidate), "long.py", "exec")],
     ):
         steps = ticks.StepBudget(200)
         names: dict[str, Any] = {"__tick__": steps.tick, "__ticks__": steps.ticks}
@@ -178,7 +178,7 @@ def test_every_edit_of_a_program_compiles_with_counters() -> None:
         "def first(numbers):\n    if not numbers:\n        return None\n    return numbers[0]\n"
     )
     program = Program(base)
-    spliced_base = ticks.Spliced(base)
+    spliced_base = ticks.CounterInserter(base)
     moved = 0
     for edit in single_edits(program, {}):
         candidate = spliced(program.data, [edit.splice])
@@ -188,5 +188,5 @@ def test_every_edit_of_a_program_compiles_with_counters() -> None:
             continue
         quick = spliced_base._moved(candidate.encode())
         moved += quick is not None
-        compile(quick or ticks.counted(candidate), "counted", "exec")
+        compile(quick or ticks.with_counters(candidate), "counted", "exec")
     assert moved > 500

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agent.core.domain import Project
-from agent.interfaces.project.discovery import named_in
+from agent.interfaces.project.discovery import files_named_in
 from agent.interfaces.terminal.cli import app
 from agent.search.project.command_suite import FURTHER_CANDIDATES, MAX_TRIED, CommandSuite
 from agent.target.repository.tree import is_test_code
@@ -179,8 +179,8 @@ def test_a_test_command_heals_a_project(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_file_that_the_command_runs_is_not_edited() -> None:
     files = ["till.py", "tools/check.py", "checks.py"]
-    assert named_in(["tools/check.py", "--all"], files) == ["tools/check.py"]
-    assert named_in(["-m", "tools.check"], files) == ["tools/check.py"]
+    assert files_named_in(["tools/check.py", "--all"], files) == ["tools/check.py"]
+    assert files_named_in(["-m", "tools.check"], files) == ["tools/check.py"]
     assert is_test_code("checks.py", TESTS) and not is_test_code("till.py", TILL)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.interfaces.project.selection import is_of_project
+from agent.interfaces.project.selection import names_project
 from agent.target.errors import BadInput
 from agent.target.repository.layout import find_layout, layout_at
 from agent.target.repository.tree import ProjectTree, is_collected, is_test_code, read_tree
@@ -220,7 +220,7 @@ def test_tests_are_the_files_that_its_pytest_collects(
     assert tree.layout.test_files == patterns
     monkeypatch.chdir(tmp_path)
     own = "check_*.py" in patterns
-    assert ("checks/check_till.py" in tree.editable, is_of_project("checks/check_till.py")) == (
+    assert ("checks/check_till.py" in tree.editable, names_project("checks/check_till.py")) == (
         not own, own
     )
 

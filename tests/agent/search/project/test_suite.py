@@ -19,8 +19,8 @@ from agent.search.project.programs.item_runs import ItemRun
 from agent.search.project.programs.suite_session import _SHARED_BYTES, _Rows, _Suite
 from agent.search.project.suite import CollectedSuite, TestRow, open_suite
 from agent.target.errors import TimeIsUp
-from agent.target.failures.excluded import with_outside_failures
-from agent.verify.jail_modules import beside_pytest, pytest_site
+from agent.target.failures.excluded import with_exclusions
+from agent.verify.jail_modules import pytest_bundle, pytest_site
 from agent.verify.judge import check
 from agent.verify.project import suite_run
 from agent.verify.project.suite_run import missing_tests, run_suite, verdicts
@@ -158,7 +158,7 @@ async def test_only_tests_that_the_jail_refuses_something_are_excluded() -> None
         "def test_network():\n    socket.create_connection(('192.0.2.1', 80), 1)\n"
     )}
     run = await run_suite(files, PROJECT, (), open_sandbox())
-    told = with_outside_failures(
+    told = with_exclusions(
         Report(solution="", verdicts=tuple(verdicts(run, scripts([]), PROJECT))), task()
     )
     aside = {one.name.rpartition("::")[2] for one in told.verdicts if one.excluded}
@@ -246,9 +246,9 @@ def test_a_case_may_have_another_id_in_each_run() -> None:
 
 def test_a_projects_own_pytest_is_used(tmp_path: Path) -> None:
     for name in ("pytest", "_pytest", "pluggy", "packaging", "iniconfig"):
-        assert beside_pytest((str(tmp_path),)).package_folders == (str(tmp_path), pytest_site())
+        assert pytest_bundle((str(tmp_path),)).package_folders == (str(tmp_path), pytest_site())
         (tmp_path / name).mkdir()
-    assert beside_pytest((str(tmp_path),)).package_folders == (str(tmp_path),)
+    assert pytest_bundle((str(tmp_path),)).package_folders == (str(tmp_path),)
 
 
 async def test_nothing_runs_after_the_deadline(suite: CollectedSuite) -> None:
