@@ -22,7 +22,7 @@ for name in ("agent", "demo", "evaluation", "prompts", "sandbox", "app", "tests"
     sys.modules[name] = None  # whoever imports it fails
 
 import llm
-from llm.asking.ask import ask_typed, whole
+from llm.asking.ask import ask_typed, complete_reply
 from llm.budget import Caps, Ledger
 from llm.prices import default_prices
 from llm.router import Breaker, Router
@@ -58,7 +58,7 @@ async def main():
     )
     poet = await router.at("poet")
     question = llm.Request("poet", "Be brief.", (llm.Message("user", "hello"),), max_tokens=100)
-    reply = await whole(poet, question)
+    reply = await complete_reply(poet, question)
     schema = {"type": "object", "properties": {"said": {"type": "integer"}}}
     value = await ask_typed(poet, question, schema, lambda value: value)
     await router.close()

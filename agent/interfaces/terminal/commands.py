@@ -36,7 +36,7 @@ from agent.interfaces.preparation import (
 )
 from agent.interfaces.project.selection import project_around
 from agent.interfaces.request import HealRequest, UsageError
-from agent.interfaces.terminal.display import Terminal
+from agent.interfaces.terminal.display import Terminal, coloured
 from agent.interfaces.terminal.outputs import write
 from agent.report.result import ACCEPTED, Result, document, fold, in_one_text
 from agent.report.words import OUTCOME_WORDS, extension_words
@@ -314,7 +314,7 @@ async def _ask_user(session: Session, run: str, display: Display) -> bool:
         elif question.needs == "permission":
             value = {"approve": typer.confirm(question.question, err=True)}
         elif question.competing is None:
-            display.terminal.patch(question.diff)
+            display.terminal.messages.print(coloured(question.diff), end="")
             value = _ask_for_review(question)
         else:
             value = {"answer": _ask_value(question.question, question.competing, display)}

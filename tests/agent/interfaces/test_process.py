@@ -160,7 +160,8 @@ def test_a_person_at_the_terminal_reviews_the_repair(folder: Path, answer: str, 
 
     assert done.returncode == code, done.stderr
     # A person's word counts, however likely the patch is.
-    assert ("-    return" in done.stdout) == (answer == "y")
+    assert done.stdout.count("-    return") == (answer == "y")
+    assert "-    return" in done.stderr
 
 
 def test_a_healthy_program_passes_and_an_unwritable_home_is_a_warning(folder: Path) -> None:

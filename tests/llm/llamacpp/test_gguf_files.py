@@ -28,10 +28,10 @@ FETCH = """
 import json, sys
 from llm.errors import LlmError
 from llm.keys import NO_KEY
-from llm.providers.llamacpp.files import fetched
+from llm.providers.llamacpp.files import fetch_file
 seen = []
 try:
-    path = fetched(sys.argv[1], NO_KEY, lambda here, whole: seen.append((here, whole)))
+    path = fetch_file(sys.argv[1], NO_KEY, lambda here, whole: seen.append((here, whole)))
     print(json.dumps({"path": str(path), "seen": seen}))
 except LlmError as error:
     print(json.dumps({"kind": type(error).__name__, "error": str(error), "seen": seen}))

@@ -183,7 +183,7 @@ async def test_what_is_nearly_right_is_searched_around(tmp_path: Path) -> None:
         result, _ = await healed(model.settings(tmp_path, max_candidates=200))
     assert (result.outcome, result.strategy) == ("healed", "model"), result.reason
     assert "last) +" in dict(result.files)[NAMES]
-    assert "anthropic/claude-sonnet-5-5" in result.reason and "`first`" in result.reason
+    assert "anthropic/claude-sonnet-5-5, and `, first)` → `, last)`" in result.reason
     assert model.asked.count("generator") == 1
 
 
