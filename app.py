@@ -30,7 +30,7 @@ def opened(settings: Settings) -> AbstractAsyncContextManager[Session]:
 
 
 def address() -> tuple[str, int]:
-    """Returns the host name and port of the server. Raises: BadSettings."""
+    """Returns the host name and port of the server. Raises `BadSettings`."""
     default_host = "0.0.0.0" if "SPACE_ID" in os.environ else "127.0.0.1"
     name = os.environ.get("GRADIO_SERVER_NAME") or default_host
     port = os.environ.get("GRADIO_SERVER_PORT") or os.environ.get("PORT") or "7860"

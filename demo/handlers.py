@@ -490,7 +490,7 @@ class Page:
 
     async def _continue(self, run: str, interrupt: str, visit: Visit, **value: object) -> bool:
         """Answers what a visitor's run waits for, which counts like a start; returns whether the
-        answer was accepted. Raises: LimitExceeded."""
+        answer was accepted. Raises `LimitExceeded`."""
         session = await self._host.session()
         submitted = [one for one in value.values() if isinstance(one, str)]
         with nullcontext() if "end" in value else self._host.counted_work(
@@ -507,7 +507,7 @@ class Page:
     @asynccontextmanager
     async def _starting(self, run: str, visit: Visit) -> AsyncIterator[bool]:
         """Yields whether a run is still to be started. The same click can arrive twice; the second
-        one waits for the first. Raises: LimitExceeded; BadInput for an id that no page created."""
+        waits for the first. Raises `LimitExceeded`, or `BadInput` for an id that no page made."""
         from agent.target.errors import BadInput
 
         while prepared := self._preparing.get(run):
@@ -526,7 +526,7 @@ class Page:
     @contextmanager
     def _following(self, visit: Visit) -> Iterator[Callable[[], bool]]:
         """Registers a stream of an open page; yields a function that returns whether it is still
-        the page's newest. Raises: LimitExceeded."""
+        the page's newest. Raises `LimitExceeded`."""
         page, own = visit["page"] or uuid4().hex, object()
         with self._host.following(self.panel.visitor(visit), visit["address"]):
             self._newest[page] = own

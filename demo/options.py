@@ -25,7 +25,7 @@ LONGEST_ARGUMENTS = 4_000
 
 def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> HealRequest:
     """Returns a request with these options. On a public page, a run may get less than the host's
-    limits, but not more. Raises: BadInput."""
+    limits, but not more. Raises `BadInput`."""
     unknown = sorted({*given} - {*OPTIONS})
     if unknown:
         message = f"There is no option {unknown[0]!r}. Options are {', '.join(OPTIONS)}."

@@ -68,7 +68,7 @@ async def start_run(
 async def prepare_input(
     code: str, tests: str, words: str, request: HealRequest, settings: Settings
 ) -> Preparation:
-    """Raises: BadInput, NotFixable: With a message for the visitor."""
+    """Raises `BadInput` or `NotFixable`, with a message for the visitor."""
     if not request.files:
         found = await asyncio.to_thread(
             from_page, code, tests, words, (), False, request.stdin, request.args

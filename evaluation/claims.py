@@ -2,11 +2,11 @@
 
     python -m evaluation.claims --suite FILE [--suite FILE …] --out DIR
 
-The terminal command heals each case in its own folder with an empty memory; then the hidden truth
-is checked. Finished cases are saved in `DIR/claims.jsonl` and not run again. The command prints the
-numbers of claimed (HEALED, exit code 0) and proposed patches, right and wrong; the precision of the
-claims with its 95 % interval (Wilson); and precision and recall by confidence. See `cases` for the
-format of a suite.
+The terminal command heals each case in its own folder with an empty memory; then the hidden tests
+(`truth` in a suite) run. Finished cases are saved in `DIR/claims.jsonl` and not run again. Prints
+the numbers of claimed (HEALED, exit code 0) and proposed patches, right and wrong; the precision of
+the claims with its 95 % interval (Wilson); and precision and recall by confidence. See `cases` for
+the format of a suite.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, metavar="N", help="every Nth case")
     parser.add_argument("--workers", type=int, default=1, metavar="N")
     parser.add_argument(
-        "--validate", action="store_true", help="only check the cases with their own truth"
+        "--validate", action="store_true", help="only check that cases are consistent"
     )
     args = parser.parse_args()
     try:
@@ -78,7 +78,7 @@ def main() -> int:
     except BadSuite as error:
         parser.error(str(error))
     if without := [case.id for _, case in cases if not case.has_truth]:
-        parser.error(f"the case {without[0]} has no truth")
+        parser.error(f"the case {without[0]} has no hidden tests")
     if args.validate:
         return _validate([case for _, case in cases])
     claims: JsonLinesFile[Claim] = JsonLinesFile(args.out / "claims.jsonl")
@@ -98,7 +98,7 @@ def main() -> int:
 
 
 def heal_case(case: Case, suite: str) -> Claim:
-    """Heals a case as its user would, and checks the patch with the truth."""
+    """Heals a case as its user would, and runs the hidden tests on the patch."""
     with tempfile.TemporaryDirectory(prefix="claim-") as name:
         home, folder = Path(name) / "home", Path(name) / "work"
         home.mkdir()
@@ -136,7 +136,7 @@ def heal_case(case: Case, suite: str) -> Claim:
     if case.mode == "task":
         changed = {"program.py": next(iter(changed.values()), "")}
     is_shown = outcome in PATCHED or (case.mode == "task" and outcome == "healthy")
-    # The truth of a program that may never end cannot be run.
+    # The reference is right; checking it might not end.
     is_reference = bool(case.fixed) and changed.get("program.py") == case.fixed
     return Claim(
         id=case.id, suite=suite, author=case.author, outcome=outcome, proof=document["proof"],
@@ -187,12 +187,12 @@ def is_claimed(one: Claim) -> bool:
 
 
 def _validate(cases: Sequence[Case]) -> int:
-    """Checks that programs fail and reference repairs pass their tests and truth."""
+    """Checks that programs fail, and reference repairs pass, their tests and hidden tests."""
     bad = [
-        f"{case.id}: the unchanged program passes its tests or its truth" for case in cases
+        f"{case.id}: the unchanged program passes its tests or the hidden tests" for case in cases
         if case.mode != "task" and (case.passes({}) or case.is_right({}))
     ] + [
-        f"{case.id}: the reference fix fails the tests or the truth" for case in cases
+        f"{case.id}: the reference fix fails the tests or the hidden tests" for case in cases
         if case.fixed and not (case.passes(case.reference) and case.is_right(case.reference))
     ]
     print("\n".join([*bad, f"{len(cases)} cases, {len(bad)} contradict themselves"]))

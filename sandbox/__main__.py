@@ -23,7 +23,7 @@ import sys
 from pathlib import Path
 from typing import get_args
 
-from sandbox.attacks import Gauntlet, World, gauntlet
+from sandbox.attacks import Gauntlet, Targets, gauntlet
 from sandbox.attacks.attack import ATTACK_SUCCEEDED
 from sandbox.contract import RUN_AS_MAIN, CheckResult, run_checks
 from sandbox.levels import LEVEL_MEANINGS, JailLevel
@@ -178,8 +178,8 @@ def _limited_jail(backend: str, level: JailLevel | None) -> Sandbox:
 async def _selftest(sandbox: Sandbox, every: bool, as_json: bool) -> int:
     if not as_json:
         print(sandbox.describe(), flush=True)
-    async with World() as world:
-        seen = await gauntlet(sandbox, world)
+    async with Targets() as targets:
+        seen = await gauntlet(sandbox, targets)
     if not as_json:
         _show_gauntlet(seen)
     found: list[CheckResult] = []

@@ -85,7 +85,7 @@ class Value(BaseModel):
     @property
     def id(self) -> str:
         """The content address: 16 hex digits of the SHA-256 of its JSON."""
-        return address(self.to_json())
+        return digest(self.to_json())
 
     def to_json(self) -> str:
         """The value as ASCII JSON, which can hold lone surrogates, unlike pydantic's own."""
@@ -102,7 +102,7 @@ def renamed_field(name: str, old: str, default: Any) -> Any:
     return Field(default, validation_alias=AliasChoices(name, old))
 
 
-def address(text: str) -> str:
+def digest(text: str) -> str:
     """16 hex digits of the SHA-256 of `text`; lone surrogates are allowed."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
@@ -529,7 +529,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
-def passing(passed: int, of: int, noun: str = "test", plural: str = "") -> str:
+def passed_words(passed: int, of: int, noun: str = "test", plural: str = "") -> str:
     """The share that passes, as `1 of 1 test passes`."""
     return f"{passed:,} of {counted(of, noun, plural)} {'passes' if of == 1 else 'pass'}"
 
@@ -542,7 +542,7 @@ def tally(verdicts: Sequence[Verdict], noun: str = "test", plural: str = "") -> 
         for one in ("vacuous", "skipped", "xfailed", "xpassed", "excluded", "not believed")
         if counts[one]
     ]
-    return ", ".join([passing(counts["passed"], len(verdicts), noun, plural), *others])
+    return ", ".join([passed_words(counts["passed"], len(verdicts), noun, plural), *others])
 
 
 class SuspiciousLine(Value):

@@ -243,7 +243,7 @@ class Proved(Proof):
     kind: Literal["proved"] = "proved"
     confidence: float | None = None
     """The probability that the patch is right, 0 to 1; `None` if nothing was changed."""
-    unsure: str = ""
+    unsure: str = ""  # the reason for a low confidence, worded to follow "because"
     features: Mapping[str, float] = Field(default_factory=dict)
 
     @property

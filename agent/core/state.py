@@ -183,7 +183,7 @@ class State(TypedDict, total=False):
     """The critic's objections were just turned into tests, which are validated next."""
     objection: str
     """An objection of the critic that could not be turned into a test; else empty."""
-    risk: str
+    risk: str  # the risky call that the repair adds; empty if none was found
     reviewed: str
     """The address of the program that the critic reviewed."""
     strategy: Strategy
@@ -216,7 +216,7 @@ class State(TypedDict, total=False):
     """The edit, if the recalled fix was made for another failure; else empty."""
     confidence: float
     """The probability that the current patch is right; 1 if nothing was changed."""
-    unsure: str
+    unsure: str  # the reason for a low confidence, worded to follow "because"
     accepted: bool
     unsure_repair_id: str
     """The `ReservePatch`: a repair below the required confidence. A model is asked for another,

@@ -42,14 +42,14 @@ class Requirements:
     """`None` accepts any integrity."""
     accept_proposed: bool = False
 
-    def proof_of(self, result: Result) -> ProofLevel:
+    def required_proof(self, result: Result) -> ProofLevel:
         return self.proof or (result.start.require_proof if result.start is not None else "E1")
 
 
 USUAL = Requirements()
 
 
-def exit_code(result: Result, least: Requirements = USUAL) -> int:
+def exit_code(result: Result, required: Requirements = USUAL) -> int:
     """Returns the exit code of a result under these requirements."""
     if result.error:
         return INTERNAL
@@ -57,7 +57,7 @@ def exit_code(result: Result, least: Requirements = USUAL) -> int:
         case None | "unresolved" | "awaiting_review":
             return NOT_HEALED
         case "healthy" | "healed" | "proposed" | "crash_stopped":
-            return BELOW_REQUIREMENT if missed_requirement(result, least) else HEALED
+            return BELOW_REQUIREMENT if missed_requirement(result, required) else HEALED
         case "not_fixable" | "needs_model":
             return NOT_FIXABLE
         case "model_failed":
@@ -70,54 +70,54 @@ def exit_code(result: Result, least: Requirements = USUAL) -> int:
             assert_never(result.outcome)
 
 
-def missed_requirement(result: Result, least: Requirements) -> Shortfall:
+def missed_requirement(result: Result, required: Requirements) -> Shortfall:
     """Returns the requirement that a result misses. A submitted program that is healthy needs no
     proof."""
     if result.error or result.outcome not in ("healthy", "healed", "proposed", "crash_stopped"):
         return ""
-    if result.outcome == "proposed" and not least.accept_proposed:
+    if result.outcome == "proposed" and not required.accept_proposed:
         return "confidence"
-    accepted = result.outcome == "crash_stopped" and least.accept_proposed and not least.proof
+    accepted = result.outcome == "crash_stopped" and required.accept_proposed and not required.proof
     if (result.outcome != "healthy" or result.from_description) and not accepted and (
-        not result.reaches_proof(least.proof_of(result))
+        not result.reaches_proof(required.required_proof(result))
     ):
         return "proof"
-    return "" if result.reaches_integrity(least.integrity) else "integrity"
+    return "" if result.reaches_integrity(required.integrity) else "integrity"
 
 
-def missed_words(result: Result, least: Requirements) -> str:
+def missed_words(result: Result, required: Requirements) -> str:
     """Returns which requirement a result misses, as a sentence; empty if none."""
-    match missed_requirement(result, least):
+    match missed_requirement(result, required):
         case "confidence":
             return f"The patch is not written, because {result.unsure}."
-        case "proof" if result.outcome == "crash_stopped" and not least.proof:
+        case "proof" if result.outcome == "crash_stopped" and not required.proof:
             return "The patch is not written, because no test shows that the result is right."
         case "proof":
             from agent.report.words import PROOF_MEANING
 
-            required, level = least.proof_of(result), result.proof or "E0"
+            needed, level = required.required_proof(result), result.proof or "E0"
             return (
-                f"Proof {required} is required ({PROOF_MEANING[required]}), but the result has "
+                f"Proof {needed} is required ({PROOF_MEANING[needed]}), but the result has "
                 f"only {level} ({PROOF_MEANING[level]})."
             )
         case "integrity":
             found, reason = result.integrity, result.integrity_reason
             reached = f"the result has only {found}{f': {reason}' if reason else ''}"
-            return f"Integrity {least.integrity} is required, but " + (
+            return f"Integrity {required.integrity} is required, but " + (
                 f"{reached}." if found else "no passing test shows anything."
             )
         case _:
             return ""
 
 
-def with_missed_requirement(result: Result, least: Requirements) -> Result:
-    """Adds the missed requirement and the next step to the reason of a result."""
+def with_missed_requirement(result: Result, required: Requirements) -> Result:
+    """Adds what is missed and the next step; `healed` becomes `proposed`."""
     from agent.interfaces.next_step import TERMINAL, next_step
 
-    missing = missed_words(result, least)
+    missing = missed_words(result, required)
     if not missing:
         return result
     reason = f"{result.reason.rstrip('.')}." if result.reason else ""
-    step = f"Next: {next_step(result, TERMINAL, least).rstrip('.')}."
+    step = f"Next: {next_step(result, TERMINAL, required).rstrip('.')}."
     outcome = "proposed" if result.outcome == "healed" else result.outcome
     return replace(result, outcome=outcome, reason=" ".join(filter(None, (missing, reason, step))))

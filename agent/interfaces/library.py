@@ -259,7 +259,7 @@ class SelfHealingAgent:
         self, run_id: str, *, approve: bool = False, hint: str = "", code: str | None = None
     ) -> HealResult:
         """Continues a run that is `awaiting_review`: approves or rejects its repair, requests
-        another with a `hint`, or submits own `code`. Raises: UnknownRun, BadReview."""
+        another with a `hint`, or submits own `code`. Raises `UnknownRun`, `BadReview`."""
         review = Review(approve=approve, hint=hint, code=code)
         opened = await asyncio.to_thread(self.opener)
         settings = await asyncio.to_thread(self.settings)
@@ -305,12 +305,12 @@ class SelfHealingAgent:
             return history.runs(limit)
 
     def iterations(self, run_id: str) -> tuple[JudgedIteration, ...]:
-        """Returns the programs that a run tested. Raises: agent.log.store.UnknownRun."""
+        """Returns the programs that a run tested. Raises `agent.log.store.UnknownRun`."""
         with open_history(self.settings(), LOCAL_USER) as history:
             return iterations(history.log(run_id))
 
     def compare(self, left: str, right: str) -> RunComparison:
-        """Compares two runs. Raises: agent.log.store.UnknownRun."""
+        """Compares two runs. Raises `agent.log.store.UnknownRun`."""
         with open_history(self.settings(), LOCAL_USER) as history:
             return run_comparison(history.log(left), history.log(right))
 
@@ -319,8 +319,8 @@ class SelfHealingAgent:
         tests: str | Sequence[str] = (), deselect: Sequence[str] = (),
     ) -> HealResult:
         """Forks a run at an iteration, with other `code` (by path for several files) or `tests`.
-        The parent's models are used unless this agent names others. Raises: UnknownRun,
-        UnknownIteration, BadFork, and the errors of `run`."""
+        The parent's models are used unless this agent names others. Raises `UnknownRun`,
+        `UnknownIteration`, `BadFork`, and the errors of `run`."""
         from agent.loop.fork import Edits
 
         edits = Edits(
@@ -365,7 +365,7 @@ class SelfHealingAgent:
         )
 
     async def healed(self, request: HealRequest, say: Say = discard) -> tuple[Preparation, Result]:
-        """Heals the file or project of a request. Raises: BadInput, RunFault."""
+        """Heals the file or project of a request. Raises `BadInput`, `RunFault`."""
         settings = await asyncio.to_thread(self.settings)
         request, prepared = replace(request, timeout=request.timeout or self.budget_s), NO_REQUEST
         try:
@@ -410,7 +410,7 @@ class SelfHealingAgent:
         return plan
 
     def _result(self, log: tuple[LogEntry, ...], task: Task, settings: Settings) -> HealResult:
-        """Raises: RunFault."""
+        """Raises `RunFault`."""
         result = fold(log)
         if result.error:
             raise RunFault(result.error)
@@ -433,7 +433,7 @@ async def aheal_project(
     agent: SelfHealingAgent | None = None,
 ) -> ProjectResult:
     """Heals the failing tests of the project that contains `path`, without writing into it. The
-    arguments are those of `heal run`; `agent` selects the models. Raises: BadInput, RunFault."""
+    arguments are those of `heal run`; `agent` selects the models. Raises `BadInput`, `RunFault`."""
     agent = agent or SelfHealingAgent()
     request = HealRequest(
         str(path), arguments, keyword=keyword, last_failed=last_failed, python=python, only=only,
@@ -479,7 +479,7 @@ async def _follow_to_end(
 
 
 def _review(run: str, answer: object) -> Review:
-    """Raises: BadReview."""
+    """Raises `BadReview`."""
     if isinstance(answer, Review):
         return answer
     if not isinstance(answer, bool):

@@ -1,5 +1,4 @@
-"""Decides what a user should do after a run, with the wording of the terminal and of the page. Pure
-functions."""
+"""Decides what a user should do after a run, in the words of the terminal and of the page."""
 
 from __future__ import annotations
 
@@ -22,11 +21,11 @@ TERMINAL: Words = {
     f"`{COMMAND} plan --test` tests providers and keys at no cost.",
     "disbelieved": "no test showed a wrong value, but the program interferes with its tests. "
     "Remove the code shown next to them, and run again.",
-    "apart": "choose the right repair with --ask, or add a test that only one of them passes",
+    "ask_which": "choose the right repair with --ask, or add a test that only one of them passes",
     "decide": "add a test that only one of the repairs passes",
     "several": "compare the patches shown. If they behave differently, add a test that only one "
     "of them passes",
-    "surer": "add a test for another input that fails now",
+    "low_confidence": "add a test for another input that fails now",
     "proposed": "{step}; or accept the patch as it is with --accept-proposed.",
     "E0": "add a test that fails now (--tests or --tests-file); or accept the patch as it is with "
     "--require-proof E0",
@@ -60,10 +59,10 @@ PAGE: Words = {
     "no answer": _MODEL, "no draft": _MODEL, "model_failed": _MODEL,
     "disbelieved": "remove the code that interferes with the tests; it is shown next to them.",
     "proposed": "review the patch; to be more certain, {step}",
-    "apart": "add a test that only one of the repairs passes.",
+    "ask_which": "add a test that only one of the repairs passes.",
     "decide": "add a test that only one of the repairs passes.",
     "several": "compare the repairs. If they behave differently, add a test that only one passes.",
-    "surer": "add a test for another input that fails now.",
+    "low_confidence": "add a test for another input that fails now.",
     "E0": "add a test with the expected value.",
     "E1": "add a test that fails now and compares a value; have at least four tests in all.",
     "E2": "add calls with other values, or give the run more seconds under “Options”.",
@@ -71,7 +70,7 @@ PAGE: Words = {
     "integrity": "write that test with calls and plain values, or require less under “Options”.",
     "E4": "there is no higher level.",
     "no test": "add a test with the expected value.",
-    "unshown": "add a test with the expected value.",
+    "healthy_unproved": "add a test with the expected value.",
     "crash_stopped": "add a test with the expected value.",
     "crash": "add a test with the expected value.",
     "unresolved": f"{_SMALLER}{{longer}}, or use another model: “Models and keys”.",
@@ -82,20 +81,20 @@ PAGE: Words = {
 }
 
 
-def step_key(result: Result, least: Requirements) -> str:
+def step_key(result: Result, required: Requirements) -> str:
     """Returns the key of the next step; empty if there is none, or if the reason names it."""
     outcome = result.outcome
     if outcome is None or result.waiting is not None:
         return ""
     if result.unanswered and outcome in ("unresolved", "not_fixable", "model_failed"):
         return "no answer"
-    match missed_requirement(result, least):
+    match missed_requirement(result, required):
         case "confidence" | "proof" if result.fitting_repairs > 1:
             call = result.competing.call if result.competing else ""
-            return "several" if not call else "decide" if result.of_project else "apart"
+            return "several" if not call else "decide" if result.of_project else "ask_which"
         case "confidence":
-            return "surer"
-        case "proof" if result.outcome == "crash_stopped" and not least.proof:
+            return "low_confidence"
+        case "proof" if result.outcome == "crash_stopped" and not required.proof:
             return "crash"
         case "proof":
             return result.proof or "E0"
@@ -115,19 +114,19 @@ def _by_outcome(result: Result) -> str:
     if outcome == "model_failed" and result.from_description:
         return "no draft"
     if outcome == "healthy":
-        return "unshown" if result.proof == "E0" else ""
+        return "healthy_unproved" if result.proof == "E0" else ""
     return "" if outcome == "proposed" else outcome or ""  # an accepted proposal needs nothing
 
 
-def next_step(result: Result, words: Words, least: Requirements = USUAL) -> str:
+def next_step(result: Result, words: Words, required: Requirements = USUAL) -> str:
     """Returns the next step in lower case, in an interface's wording; empty if there is none."""
-    step = step_key(result, least)
+    step = step_key(result, required)
     text = words.get(step, "")
-    unsure = ("apart", "decide", "several", "surer")
-    if words is PAGE and step in (*unsure, "E0", "E1", "E2", "E3", "E4"):
+    unsure_steps = ("ask_which", "decide", "several", "low_confidence")
+    if words is PAGE and step in (*unsure_steps, "E0", "E1", "E2", "E3", "E4"):
         text = advice_words(result) or words.get(result.proof or "E0", "") or words[step]
         text = text[:1].lower() + text[1:]
-    if result.outcome == "proposed" and step in unsure:
+    if result.outcome == "proposed" and step in unsure_steps:
         text = words["proposed"].replace("{step}", text)
     longer = "" if result.cut_after is None else ", or give it more seconds under “Options”"
     text = text.format(result=result, longer=longer, more=_more(result))
@@ -136,8 +135,8 @@ def next_step(result: Result, words: Words, least: Requirements = USUAL) -> str:
 
 
 def doubtful_test(result: Result) -> str:
-    """Returns the name of a failing test that may be wrong, because no patch is likely to be right:
-    the test of a user's answer, or the only test that failed at first; else empty."""
+    """If no patch is likely to be right, returns the name of a test that may be wrong: that of a
+    user's answer, or the only one that failed at first; else empty."""
     unlikely = result.outcome == "proposed" and (result.confidence or 0.0) < DOUBTFUL
     is_open = unlikely or result.outcome == "unresolved"
     if result.from_description or not result.tested_programs or not is_open:
@@ -155,7 +154,8 @@ def doubtful_test(result: Result) -> str:
 
 
 def _more(result: Result) -> str:
-    added = result.offered.model_dump(exclude={"kind"}) if result.offered is not None else {}
+    offer = result.offered_extension
+    added = offer.model_dump(exclude={"kind"}) if offer is not None else {}
     unit = next((name for name, more in added.items() if more), "").replace("usd", "dollars")
     return f"more {unit} under “Options”, or " if unit else ""
 
@@ -182,7 +182,7 @@ def next_steps(result: Result, inspected: Inspection | None = None) -> list[str]
 
 def _options(result: Result, inspected: Inspection) -> Iterator[str]:
     request, root = inspected.request, inspected.project.root
-    others = len(inspected.run.failing) - len(inspected.wanted)
+    others = len(inspected.run.failing) - len(inspected.to_heal)
     failure = result.smallest_failure
     if result.cut_after is not None or result.stopped == "time":
         limit = request.timeout or (
@@ -198,7 +198,7 @@ def _options(result: Result, inspected: Inspection) -> Iterator[str]:
     if others > 0:
         more = counted(others, "more test fails", "more tests fail")
         yield f"heal all failing tests ({more}): `{COMMAND} run {root}`"
-    if len(inspected.wanted) > 1 and failure is not None:
+    if len(inspected.to_heal) > 1 and failure is not None:
         yield f"heal one test alone, if the causes differ: `{COMMAND} run '{failure.name}'`"
     if not (request.since or inspected.project.changed or inspected.project.command):
         yield "name the last good commit: --since REV; code changed since is searched first"

@@ -46,7 +46,7 @@ class Preparation:
 
     @property
     def task(self) -> Task | None:
-        """The task to heal; `None` for a project without failures. Raises: NotFixable."""
+        """The task to heal; `None` for a project without failures. Raises `NotFixable`."""
         if self.inspected is None:
             return self.submitted.task if self.submitted is not None else None
         from agent.interfaces.project.discovery import task_to_heal
@@ -112,7 +112,7 @@ async def judged(
     session: Session, task: Task | None, title: str = "", say: Say = discard,
     visitor: str | None = None,
 ) -> Result:
-    """Runs the tests of a task's program. Raises: NotFixable, UsageError."""
+    """Runs the tests of a task's program. Raises `NotFixable`, `UsageError`."""
     from agent.iteration.models import LOCAL_USER
     from agent.target.failures.excluded import exclusion_words, with_exclusions
 
@@ -156,7 +156,7 @@ def _no_evidence_words(report: Report) -> str:
 
 
 async def prepare(request: HealRequest, settings: Settings, say: Say) -> Preparation:
-    """Prepares a request; runs the suite of a project once. Raises: BadInput, NotFixable."""
+    """Prepares a request; runs the suite of a project once. Raises `BadInput`, `NotFixable`."""
     if not request.is_project:
         from agent.target.task import from_command_line
 

@@ -59,7 +59,7 @@ class HealRequest(Inputs):
     files: tuple[UploadedFile, ...] = ()
     """Submitted files, instead of a path."""
     failed_outside: bool = False
-    """Whether these tests have just failed outside of the jail."""
+    """Whether the tests just failed outside of the jail."""
     is_untrusted_upload: bool = False
     """Whether `path` is an untrusted upload, which gets no grants."""
 
@@ -93,7 +93,7 @@ class HealRequest(Inputs):
 
     @property
     def is_project(self) -> bool:
-        """Whether the request is for a project, which its own suite judges."""
+        """Whether the request is for a project, judged by its own suite."""
         if self.path is None or self.means_project:
             return self.means_project
         from agent.interfaces.project.selection import names_project
@@ -124,7 +124,7 @@ class HealRequest(Inputs):
         return next((at for at, one in enumerate(self.args) if one.startswith("-")), len(self.args))
 
     @property
-    def least(self) -> Requirements:
+    def required(self) -> Requirements:
         return Requirements(self.require_proof, self.require_integrity, self.accept_proposed)
 
     @property
@@ -149,8 +149,8 @@ class HealRequest(Inputs):
         }
 
     def settings(self, **given: Any) -> Settings:
-        """Returns the settings of the environment with these options. Raises: UsageError,
-        BadSettings."""
+        """Returns the environment's settings with these options; raises `UsageError`,
+        `BadSettings`."""
         try:
             roles = parse_roles(",".join(self.role))
         except ValueError as error:
@@ -166,8 +166,8 @@ class HealRequest(Inputs):
             self._refuse(FILE_ONLY_OPTIONS, f"{self.path} is judged by its project's own suite")
             if self.require_proof in ("E3", "E4"):
                 raise UsageError(
-                    f"--require-proof {self.require_proof}: nothing above E2 is looked for in a "
-                    "project. Require at most E2."
+                    f"--require-proof {self.require_proof}: the proof of a project is at most "
+                    "E2. Require at most E2."
                 )
         else:
             if self.path not in (None, "-") and not self.start.exists():

@@ -65,7 +65,7 @@ class Change:
 
 
 def write_all_back(changes: Sequence[Change]) -> dict[Path, Path]:
-    """Replaces all files or none, and returns the backup of each. Raises: NotWritten."""
+    """Replaces all files or none, and returns the backup of each. Raises `NotWritten`."""
     with contextlib.ExitStack() as locks:
         for folder in dict.fromkeys(one.within for one in changes):
             locks.enter_context(_locked(folder))
@@ -90,7 +90,7 @@ def _write_all(changes: Sequence[Change]) -> dict[Path, Path]:
 
 
 def _restore(changes: Sequence[Change], backups: Mapping[Path, Path], why: NotWritten) -> None:
-    """Restores files. Raises: NotWritten: Some could not be restored; it names their backups."""
+    """Restores files. Raises `NotWritten` with the backups of those that cannot be restored."""
     left = []
     for one in changes:
         try:
@@ -115,7 +115,7 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def write_new(path: Path, text: bytes, *, overwrite: bool = False) -> None:
-    """Writes a file that must not exist yet, unless `overwrite` is set. Raises: NotWritten."""
+    """Writes a file that must not exist yet, unless `overwrite` is set. Raises `NotWritten`."""
     try:
         if overwrite and path.exists():
             _refuse_read_only(path, path.resolve())
@@ -140,7 +140,7 @@ def _write_whole(path: Path, text: bytes) -> None:
 
 
 def write_all_new(folder: Path, texts: Mapping[str, bytes], *, overwrite: bool = False) -> None:
-    """Writes files into a folder; without `overwrite` none may exist yet. Raises: NotWritten."""
+    """Writes files into a folder; without `overwrite` none may exist yet. Raises `NotWritten`."""
     if not overwrite:
         existing = next((path for path in texts if (folder / path).exists()), "")
         if existing:

@@ -26,7 +26,7 @@ class RunSummary:
     parent: Parent | None
     proof: ProofLevel | None = None
     fitting_repairs: int = 1
-    """How many repairs are known to fit the tests; see `Result.fitting`."""
+    """How many repairs are known to fit the tests; see `Result.fitting_repairs`."""
 
     @property
     def document(self) -> dict[str, object]:

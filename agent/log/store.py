@@ -17,7 +17,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter
 
-from agent.core.domain import Value, address
+from agent.core.domain import Value, digest
 from agent.core.events import Event, LogEntry
 from agent.core.sqlite import LOCK_TIMEOUT_S, create_with_auto_vacuum, write_transaction
 from agent.log.alive import ProcessLock
@@ -101,7 +101,7 @@ class Store:
 
     def put(self, value: Value) -> str:
         body = value.to_json()
-        key = address(body)
+        key = digest(body)
         self._db.execute("insert or ignore into artifacts(id, body) values(?, ?)", (key, body))
         self._db.execute("insert or ignore into kept(run, artifact) values(?, ?)", (self._run, key))
         return key

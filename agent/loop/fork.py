@@ -67,7 +67,7 @@ async def make_fork(
     run: str, task: Task, log: Sequence[LogEntry], iteration: int, edits: Edits, engine: Engine,
     store: Store,
 ) -> tuple[Task, Fork]:
-    """Returns a fork's task and initial state. Raises: UnknownIteration, BadFork, BadInput."""
+    """Returns a fork's task and initial state. Raises `UnknownIteration`, `BadFork`, `BadInput`."""
     program = program_of(log, iteration).solution
     parent = await engine.state(run)
     if "base_id" not in parent:

@@ -158,7 +158,7 @@ def uploads(
     environment: Mapping[str, str], *, content: bool = False,
     redactor: Callable[[], Redactor] = Redactor,
 ) -> Uploads:
-    """Reads the tracing configuration; `redactor` knows the current keys. Raises: BadSettings."""
+    """Reads the tracing configuration; `redactor` knows the current keys. Raises `BadSettings`."""
     enabled = environment.get("LANGCHAIN_TRACING_V2", "").strip().lower() == "true"
     key = environment.get("LANGCHAIN_API_KEY", "").strip()
     if not (enabled and key):

@@ -189,8 +189,8 @@ class Run:
 
     async def begin(self, notices: Sequence[str], judged: Report | None = None) -> None:
         """Stores the run and opens its log, while the engine is loaded and the submitted program
-        is judged, unless its report is given as `judged`. Raises: ValueError: The run's id exists
-        already."""
+        is judged, unless its report is given as `judged`. Raises `ValueError` if the run's id
+        exists already."""
         shared, program = self._shared, self.task.solution
         shared.engine.begin()
         if program is not None and self.options.fork is None:
@@ -273,7 +273,7 @@ class Run:
 
     def rerun_inputs(self, answer: str) -> tuple[Task, Options]:
         """Returns task and options of a new run that includes an answer to this run's open
-        question. Raises: BadAnswer."""
+        question. Raises `BadAnswer`."""
         patches = fold(self.log).competing
         if patches is None:
             raise BadAnswer("That run has no open question.")

@@ -101,7 +101,7 @@ class Session:
 
     async def answer(self, run: str, interrupt: str, value: Mapping[str, object]) -> bool:
         """Answers the question that a run waits with, as `read_answer` reads it. Returns False for
-        a stale or repeated answer. Raises: BadExtension, BadReview, BadInput."""
+        a stale or repeated answer. Raises `BadExtension`, `BadReview`, `BadInput`."""
         waiting = self._run(run)
         question = waiting.question
         if question is None or question.interrupt != interrupt:
@@ -130,7 +130,7 @@ class Session:
         self, run: str, answer: str, *, run_id: str | None = None, visitor: str | None = None
     ) -> str:
         """Starts a run whose tests include the answer to this run's open question; a different
-        `visitor` gets their own plan. Raises: UnknownRun, BadAnswer."""
+        `visitor` gets their own plan. Raises `UnknownRun`, `BadAnswer`."""
         parent = self._run(run)
         task, options = parent.rerun_inputs(answer)
         if visitor is not None and visitor != options.visitor:
@@ -141,8 +141,8 @@ class Session:
         self, run: str, iteration: int, edits: Edits = UNEDITED, *, plan: ModelPlan | None = None,
         run_id: str | None = None, visitor: str = LOCAL_USER, **requested: Unpack[RunRequest],
     ) -> str:
-        """Starts a fork of a visitor's run and returns its id. Raises: UnknownRun,
-        UnknownIteration, BadFork."""
+        """Starts a fork of a visitor's run and returns its id. Raises `UnknownRun`,
+        `UnknownIteration`, `BadFork`."""
         parent = self._run(self.history(visitor).named(run))
         task, options = await parent.fork_inputs(iteration, edits, plan, **requested)
         return await self._begin(run_id, parent.title, task, options, of=parent.id)
@@ -151,7 +151,7 @@ class Session:
         self, run: str, *, plan: ModelPlan | None = None, run_id: str | None = None,
         visitor: str = LOCAL_USER,
     ) -> str:
-        """Repeats a visitor's run with its options and returns the new id. Raises: UnknownRun."""
+        """Repeats a visitor's run with its options and returns the new id. Raises `UnknownRun`."""
         parent = self._run(self.history(visitor).named(run))
         options = parent.options.model_copy(update={"plan": plan or parent.options.plan})
         return await self._begin(run_id, parent.title, parent.task, options, of=parent.id)
@@ -165,7 +165,7 @@ class Session:
             await cancelled.conclude("cancelled", "stopped by the user")
 
     async def delete(self, run: str) -> None:
-        """Stops a run and deletes its log and stored values, but no lessons. Raises: UnknownRun."""
+        """Stops a run and deletes its log and values, but no lessons. Raises `UnknownRun`."""
         await self.cancel(run)
         engine = await self._shared.engine.get()
         await engine.forget(run)
@@ -290,8 +290,8 @@ class Session:
         self, visitor: str = LOCAL_USER, *, provider: str | None = None, model: str | None = None,
         roles: Mapping[str, str] | None = None,
     ) -> ModelPlan:
-        """Returns a visitor's model plan; arguments override the settings. Raises: NoProvider,
-        NeedsKey."""
+        """Returns a visitor's model plan; arguments override the settings. Raises
+        `NoProvider`, `NeedsKey`."""
         return self.models.plan(visitor, provider, roles, model)
 
     def estimate_costs(self, plan: ModelPlan, input_text: str) -> tuple[CostEstimate, ...]:
@@ -301,12 +301,12 @@ class Session:
 
     async def judge(self, task: Task, program: Solution, visitor: str = LOCAL_USER) -> Report:
         """Judges a program under a task's tests without a run or a repair. Its jobs take turns with
-        others of `visitor`. Raises: SandboxError."""
+        others of `visitor`. Raises `SandboxError`."""
         sandbox = self._shared.sandbox_of(visitor, uuid.uuid4().hex)
         return await check(program, task.tests, task, sandbox, wall_s=self.settings.test_wall_s)
 
     async def jail(self, task: Task | None = None) -> JailStatus:
-        """Returns the isolation level of the sandbox for a task. Raises: SandboxError."""
+        """Returns the isolation level of the sandbox for a task. Raises `SandboxError`."""
         return await jail_status(self.sandbox, task)
 
     def role_context(
@@ -325,8 +325,8 @@ class Session:
         self, run_id: str | None, title: str, task: Task, options: Options, *, of: str = "",
         judged: Report | None = None,
     ) -> str:
-        """Begins a run that shares the stored values of run `of`. Raises: BadInput: The run of
-        this id was deleted."""
+        """Begins a run that shares the stored values of run `of`. Raises `BadInput` if the run
+        of this id was deleted."""
         if run_id and self._store.was_deleted(run_id):  # an old link must not open another run
             raise BadInput("That run was deleted. Start a new repair.")
         run = Run(run_id or uuid.uuid4().hex, title, options, task, self._shared)

@@ -57,7 +57,7 @@ class Header(Value):
 
 
 class FixLine(Value):
-    """A fix with its owner's record of replays."""
+    """A fix, and the exporter's replay counts."""
 
     kind: Literal["fix"] = "fix"
     signature: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
@@ -70,7 +70,7 @@ class FixLine(Value):
     proof: ProofLevel
     confidence: Annotated[float, Field(ge=0, le=1)] = 0.5
     standing: Competition = "unknown"
-    """`settled` is accepted only from a trusted owner."""
+    """`settled` is accepted only from a trusted exporter."""
     successes: Count = 0
     failures: Count = 0
     before: _Program
@@ -103,9 +103,9 @@ class Imported:
 
     fixes: int = 0
     lessons: int = 0
-    known: int = 0
+    known: int = 0  # fixes and lessons that were already stored
     refused: tuple[str, ...] = ()
-    trusted: int = 0
+    trusted: int = 0  # stored fixes that became trusted
 
 
 def exported(memory: Memory) -> Exported:
@@ -166,7 +166,7 @@ def import_parsed_lines(
     memory: Memory, lines: Iterable[tuple[int, FixLine | LessonLine | str]], source: str, *,
     trusted: bool = False,
 ) -> Imported:
-    """Imports numbered lines. Records of untrusted lines are ignored, and untrusted lines do not
+    """Imports numbered lines. The replay counts of untrusted lines are ignored, and they do not
     change trusted rows."""
     origin = f"imported from {cleaned(source)[:60] or 'elsewhere'}"
     counts: Counter[_Result] = Counter()
@@ -191,7 +191,7 @@ def import_parsed_lines(
 
 
 def parse_export(text: str) -> Iterator[tuple[int, FixLine | LessonLine | str]]:
-    """Parses each line to its number and its value or why it is refused; raises `BadExchange`."""
+    """Yields each line's number with its value or its error; raises `BadExchange`."""
     if len(text) > LARGEST_FILE:
         raise BadExchange(f"it is larger than {LARGEST_FILE:,} characters")
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from agent.core.domain import Project, Report, Solution, TestCase, Value, address, passing
+from agent.core.domain import Project, Report, Solution, TestCase, Value, digest, passed_words
 from agent.core.trees import nodes_or_empty, tree_of
 from agent.target.failures.causes import failures_of
 from agent.target.task import PASTED_FILENAME
@@ -29,7 +29,7 @@ _PASTED_STEM = PurePosixPath(PASTED_FILENAME).stem
 
 
 class FailureKey(Value):
-    """A description of a failure that similar failures of other programs share."""
+    """A failure's exact `signature`, and the fields that similar ones share."""
 
     signature: str
     exception: str
@@ -39,8 +39,8 @@ class FailureKey(Value):
     place: str = ""
     """The kind of the raising statement, such as `Return` or `For`."""
     shape: str = ""
-    """The statuses of the failing tests, such as `error, failed`."""
-    passed: str = ""
+    """The statuses of the failing tests, each once: `error, failed`."""
+    passed: str = ""  # how many trusted tests passed, as `1 of 2 tests pass`
 
     @property
     def words(self) -> str:
@@ -50,13 +50,13 @@ class FailureKey(Value):
     @property
     def alike(self) -> str:
         """A key that similar failures of different programs share."""
-        return address("\1".join((self.exception, self.message, self.place, self.shape)))
+        return digest("\1".join((self.exception, self.message, self.place, self.shape)))
 
 
 def failure_of(
     solution: Solution, tests: Sequence[TestCase], report: Report, project: Project | None = None
 ) -> FailureKey:
-    """The key of a report's failure; of several failures, the first that raised is used."""
+    """The key of the first failure that raised an exception, else of the first."""
     failures = failures_of(report)
     first = next((one for one in failures if one.exception), failures[0] if failures else None)
     exception = first.name if first is not None and first.exception else WRONG_RESULT
@@ -69,7 +69,7 @@ def failure_of(
         if first and exception not in (WRONG_RESULT, TIMEOUT) else "",
         place=_kind_at(solution.text, first.line) if first is not None else "",
         shape=", ".join(sorted({verdict.status for verdict in report.failing})),
-        passed=passing(sum(verdict.passed for verdict in trusted), len(trusted)),
+        passed=passed_words(sum(verdict.passed for verdict in trusted), len(trusted)),
     )
 
 
@@ -88,12 +88,12 @@ def signature(solution: Solution, tests: Sequence[TestCase], report: Report) -> 
     if report.ending is not None:
         exception = nameless_message(report.ending.exception, entry)
         parts.append(f"{report.ending.kind}\0{exception}")
-    return address("\1".join(parts))
+    return digest("\1".join(parts))
 
 
 def project_key(project: Project) -> str:
     """The memory's key of a project: its path."""
-    return address(project.root)
+    return digest(project.root)
 
 
 def project_signature(project: Project, report: Report) -> str:
@@ -102,7 +102,7 @@ def project_signature(project: Project, report: Report) -> str:
     failing = sorted(
         f"{one.name}\0{one.status}\0{normalised(one.message)}" for one in report.failing
     )
-    return address("\1".join([project_key(project), *failing]))
+    return digest("\1".join([project_key(project), *failing]))
 
 
 @lru_cache(maxsize=8)

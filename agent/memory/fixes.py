@@ -280,7 +280,7 @@ class Memory:
         return found
 
     def named(self, keys: Iterable[str]) -> tuple[list[int], list[int]]:
-        """The numbers of fixes and lessons by ids such as `3` and `L1`. Raises: UnknownEntry."""
+        """The numbers of fixes and lessons by ids such as `3` and `L1`. Raises `UnknownEntry`."""
         fixes = {str(known.number): known.number for known in self.fixes()}
         lessons = {f"L{row.number}": row.number for row in self.lessons()}
         ids = [key.upper() for key in dict.fromkeys(keys)]

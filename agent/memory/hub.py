@@ -70,7 +70,7 @@ def without_code(text: str) -> str:
 
 
 def sync(memory: Memory, place: Dataset, *, with_fixes: bool = False) -> Synced:
-    """Pulls the dataset's rows, and pushes the memory's own. Raises: HubFault, MemoryFault."""
+    """Pulls the dataset's rows, and pushes the memory's own. Raises `HubFault`, `MemoryFault`."""
     names = (LESSONS, FIXES) if with_fixes else (LESSONS,)
     api = _api(place)
     with _hub_faults(place):

@@ -107,7 +107,7 @@ def applicable_fixes(
 ) -> Iterator[RememberedEdit]:
     """Yields fixes of this failure, then of similar ones: small edits that leave the program's own
     tests unchanged. For a project only its own fixes, and those of another failure only if its
-    files are the same. Raises: MemoryFault."""
+    files are the same. Raises `MemoryFault`."""
     known = [{file.path: file.text for file in base.files}]
     if project is not None:
         found, limit = _project_fixes(memory, failure, base, project), MAX_PROJECT_OFFERS

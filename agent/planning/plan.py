@@ -67,8 +67,8 @@ class Plan:
         self, tool: str, arguments: Mapping[str, Any] | None = None, *,
         needs: Sequence[int] = (), what: str = "", path_from: int = 0,
     ) -> int:
-        """Adds a tool call and returns its number. Raises: BadPlan: The tool is unknown, its
-        arguments are wrong, a needed step does not come before it, or the plan is full."""
+        """Adds a tool call and returns its number. Raises `BadPlan` if the tool is unknown,
+        its arguments are wrong, a needed step does not come before it, or the plan is full."""
         number = len(self._steps) + 1
         if number > self.max_steps:
             raise BadPlan(f"a plan may have {self.max_steps} steps (max_steps)")

@@ -16,7 +16,7 @@ from agent.iteration.context import Context
 from llm.asking.ask import complete_reply
 from llm.types import Prefill, Reply, Request
 
-ALTERNATIVES = 8
+LIKELY_TOKENS = 8
 """The number of likely tokens requested at each position."""
 LINE_TOKENS = 64
 """The maximum length of a regenerated line."""

@@ -22,7 +22,7 @@ class Draft(BaseModel):
 
 
 def read_drafts(path: Path = DRAFTS_FILE) -> tuple[Draft, ...]:
-    """Reads the drafts of an examples file. Raises: ValueError: The file is not valid."""
+    """Reads the drafts of an examples file. Raises `ValueError` if the file is not valid."""
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
         drafts = tuple(Draft.model_validate(entry) for entry in document["drafts"])

@@ -1,7 +1,7 @@
 """Repairs of a project by a small model, which is asked for one function at a time.
 
-A small model loses its way in long files, but often sees what is wrong with one function if it is
-shown that, a failing test and the error.
+A small model does badly on long files, but often finds the mistake in one function if it is shown
+only that, a failing test and the error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agent.core.trees import nodes_or_empty
 from agent.iteration.context import Context
 from agent.iteration.iterations import fingerprint
 from agent.iteration.strategies import RepairInput
-from agent.propose.branching import ALTERNATIVES, one_line_variants
+from agent.propose.branching import LIKELY_TOKENS, one_line_variants
 from agent.propose.roles import SMALL_GENERATOR, ask_generator
 from agent.propose.wording import failing_cases, first_failure_line, suspects_of
 from llm import BadReply
@@ -36,9 +36,7 @@ MAX_VARIANTS = 6
 WARM = 0.7
 """The temperature of further answers about a function."""
 MIN_TIME_SHARE = 0.25
-"""The share of a run's seconds below which no further function is asked about."""
-
-
+"""No further function is asked about if less than this share of time is left."""
 _BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -54,7 +52,7 @@ class FunctionText:
     indentation: str
 
     def replaced(self, solution: Solution, text: str) -> Solution:
-        """The program with another text of the function."""
+        """The program with the function's text replaced."""
         file = solution.with_entry(self.path).text
         lines = file.split("\n")
         lines[self.first - 1 : self.last] = textwrap.indent(text, self.indentation).split("\n")
@@ -64,7 +62,9 @@ class FunctionText:
         }, origin="model")
 
 
-def parts(solution: Solution, suspected: Sequence[SuspectFile]) -> Iterator[FunctionText]:
+def suspicious_functions(
+    solution: Solution, suspected: Sequence[SuspectFile]
+) -> Iterator[FunctionText]:
     """Yields the suspicious functions that are short enough, the most suspicious first."""
     rows = sorted(
         ((file.suspicion * one.suspicion, file.file, one)
@@ -99,8 +99,8 @@ def _text_of(text: str, name: str) -> str | None:
 
 
 def function_in(answer: str, name: str) -> str:
-    """The text of the function of this name in the fenced blocks of an answer. Raises: BadReply:
-    There is none that compiles."""
+    """The first function of this name in an answer's fenced blocks; raises `BadReply` if none
+    compiles."""
     for code in _BLOCK.findall(answer):
         if (found := _text_of(code, name)) is not None:
             return found
@@ -118,16 +118,16 @@ def source_of(case: TestCase) -> str:
 async def rewritten_functions(
     attempt: RepairInput, ctx: Context
 ) -> AsyncGenerator[tuple[Solution, Report], None]:
-    """Asks for each suspicious function, and yields the programs with the answers and a report on
-    the tests that failed. An answer's one-line variants are yielded only if they pass. Raises an
-    `LlmError`."""
+    """Asks for each suspicious function, and yields the repaired programs, each with a report on
+    the tests that failed; one-line variants only if they pass. Raises an `LlmError`."""
     failing = failing_cases(attempt.tests, attempt.report)
     question = {
         "tests": "\n\n".join(dict.fromkeys(map(source_of, failing[:1]))),
         "failures": first_failure_line(attempt.report),
     }
     known = {fingerprint(attempt.solution)}
-    chosen = [*parts(attempt.solution, suspects_of(ctx.log(), attempt.solution))][:MAX_FUNCTIONS]
+    suspected = suspects_of(ctx.log(), attempt.solution)
+    chosen = [*suspicious_functions(attempt.solution, suspected)][:MAX_FUNCTIONS]
     # A later iteration asks about the next functions, and then again for other answers.
     before = sum(
         isinstance(one.event, ModelCalled) and one.event.role == GENERATOR for one in ctx.log()
@@ -146,7 +146,7 @@ async def rewritten_functions(
             text, request, reply = await ask_generator(
                 ctx, "function", question | {"code": part.text, "place": f"{part.name}, in "
                 f"{part.path}"}, read, WARM if again else None, prompt=SMALL_GENERATOR,
-                seed=number, alternatives=0 if again else ALTERNATIVES,
+                seed=number, alternatives=0 if again else LIKELY_TOKENS,
             )
         except BadReply:
             continue

@@ -14,7 +14,7 @@ from agent.iteration.context import Context
 from agent.iteration.iterations import fingerprint, is_small
 from agent.iteration.strategies import RepairInput, is_specified_by, search_near
 from agent.proof.confidence import draft_estimate
-from agent.propose.branching import ALTERNATIVES, one_line_variants
+from agent.propose.branching import LIKELY_TOKENS, one_line_variants
 from agent.propose.one_function import rewritten_functions
 from agent.propose.roles import (
     SMALL_GENERATOR,
@@ -134,7 +134,7 @@ async def _sample(attempt: RepairInput, ctx: Context, *, fresh: bool) -> ModelRe
             text, question, reply = await ask_generator(
                 ctx, form, variables, program_parser(variables), None if is_first else WARM,
                 prompt=SMALL_GENERATOR, seed=number + (len(SMALL_MODEL_TEMPLATES) if fresh else 0),
-                alternatives=ALTERNATIVES if is_first else 0,
+                alternatives=LIKELY_TOKENS if is_first else 0,
             )
             variants = one_line_variants(ctx, question, reply, MAX_LINE_VARIANTS)
             first = attempt.solution.with_text(

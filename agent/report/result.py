@@ -70,7 +70,7 @@ class Result:
     """The evidence for a proof above E2; `None` where none was collected."""
     confidence: float | None = None
     """The probability that the patch is right, 0 to 1; `None` without a patch."""
-    unsure: str = ""
+    unsure: str = ""  # the reason for a low confidence, worded to follow "because"
     strategy: Strategy | None = None
     edit: str = ""
     reason: str = ""
@@ -103,7 +103,7 @@ class Result:
     suspects: tuple[SuspectFile, ...] = ()
     competing: CompetingPatches | None = None
     waiting: events.Waiting | None = None
-    offered: events.Extended | None = None
+    offered_extension: events.Extended | None = None
     iterations: int = 0
     candidates: int = 0
     calls: int = 0
@@ -501,7 +501,8 @@ def _apply_event(result: Result, log_entry: events.LogEntry) -> Result:
         case events.Waiting(needs="permission"):
             return replace(result, waiting=event, reason=event.question, outcome="awaiting_review")
         case events.Waiting():
-            return replace(result, waiting=event, offered=event.budget_extension or result.offered)
+            extension = event.budget_extension or result.offered_extension
+            return replace(result, waiting=event, offered_extension=extension)
         case events.Answered():
             chosen = result.waiting is not None and result.waiting.competing is not None
             return replace(
@@ -511,11 +512,10 @@ def _apply_event(result: Result, log_entry: events.LogEntry) -> Result:
         case events.RunFinished():
             return replace(
                 result, outcome=event.outcome, proof=event.proof, strategy=event.strategy,
-                confidence=event.confidence, unsure=event.unsure,
+                confidence=event.confidence, unsure=event.unsure, iterations=event.iterations,
                 edit=event.edit, reason="; ".join(filter(None, (event.edit, event.reason))),
                 why=event.reason, stopped=event.stopped, diff=event.diff,
-                code=event.code or result.code, kept=event.solution,
-                stdout=event.stdout, iterations=event.iterations,
+                code=event.code or result.code, kept=event.solution, stdout=event.stdout,
                 # A step that was cut short reported its progress but no final count.
                 candidates=max(result.candidates, event.candidates),
                 tokens=event.tokens, cost_usd=event.cost_usd, seconds=event.seconds,

@@ -28,7 +28,7 @@ from agent.core.domain import (
     VerdictStatus,
     claim,
     counted,
-    passing,
+    passed_words,
     tally,
 )
 from agent.core.settings import COMMAND
@@ -495,7 +495,7 @@ def partial_words(partial: events.PartialFound) -> str:
 def partial_facts(partial: events.PartialFound) -> str:
     """How many tests pass with such a patch, and what it changes."""
     passes = partial.passed == partial.total
-    how_many = "all tests pass" if passes else passing(partial.passed, partial.total)
+    how_many = "all tests pass" if passes else passed_words(partial.passed, partial.total)
     return "; ".join(filter(None, (f"{how_many} with it", partial.note)))
 
 

@@ -60,7 +60,7 @@ def _encoded_lines(text: str) -> list[bytes]:
 
 
 def source_of(text: str, node: ast.AST) -> str:
-    """The source of a node; an expression over several lines is written on one."""
+    """The source of a node; a multi-line expression is put on one line."""
     found = _segment(text, node)
     if found is None or (isinstance(node, ast.expr) and "\n" in found):
         return ast.unparse(node)
@@ -107,14 +107,14 @@ def unique(name: str, taken: dict[str, int]) -> str:
 
 @dataclass(frozen=True)
 class NameUsage:
-    """The names that statements or expressions read and bind at their own level."""
+    """The names that statements or expressions read and bind in their own scope."""
 
     reads: frozenset[str]
     binds: frozenset[str]
 
 
 def name_usage(*nodes: ast.AST) -> NameUsage:
-    """The free names that these nodes read, and the names that they bind at their own level.
+    """The free names that these nodes read, and the names that they bind in their own scope.
 
     A name read inside a function counts as read unless the function binds it.
     """
@@ -294,7 +294,7 @@ def root_name(node: ast.AST) -> str:
 def checks(node: ast.AST, helpers: Iterable[str] = ()) -> bool:
     """Whether the node contains a check: assert, `raises`, `assertEqual`, `fail` and so on.
 
-    `helpers` are names of functions that contain checks.
+    `helpers` are names of functions with checks; `check_output` is a doctest checker's method.
     """
     return any(_is_check(inner, frozenset(helpers)) for inner in walk_scope(node))
 

@@ -64,7 +64,7 @@ class _EvidenceGatherer:
         self._wrong_answers = PlainRun()
 
     async def gather_evidence(self) -> tuple[PlainRun, dict[str, RunEvidence]]:
-        decides = any(map(self._group.has_weight, self._group.remaining((), ())))
+        decides = any(map(self._group.counts, self._group.remaining((), ())))
         if not decides or checks_only_plain_calls(self._group):
             await run_tests(self._group, self._plain)
         else:
@@ -99,7 +99,7 @@ class _EvidenceGatherer:
                     rows[key] = _flaky(run.rows.get(key, {}))
         indicators = {key: self._plain.indicators_of(key) for key in rows}
         in_process = [
-            key for key in passing if self._group.has_weight(key)
+            key for key in passing if self._group.counts(key)
             and key not in against and (key not in isolated or belief.unchecked(rows[key]))
         ]
         vacuous = await self._canaries(in_process, indicators) if in_process else frozenset[str]()

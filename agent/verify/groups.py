@@ -37,7 +37,7 @@ class Group:
         test = self.tests[int(key)] if self.code is None else None
         return isinstance(test, Script) and test.uses_output
 
-    def has_weight(self, key: str) -> bool:
+    def counts(self, key: str) -> bool:
         return self.code is not None or WEIGHTS[self.tests[int(key)].origin] > 0
 
     def remaining(self, keys: Sequence[str], done: Collection[str]) -> dict[str, TestCase]:
@@ -52,7 +52,7 @@ class Group:
         if self.code is None:
             return {"output": self.output, "tests": [
                 {
-                    "name": key, "code": test.code, "loose": not isinstance(test, Script),
+                    "name": key, "code": test.code, "import_missing": not isinstance(test, Script),
                     "reads_output": isinstance(test, Script) and test.uses_output,
                 }
                 for key, test in self.remaining(keys, done).items()

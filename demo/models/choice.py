@@ -23,7 +23,7 @@ class BadModelChoice(ValueError):
 
 def chosen_roles(visit: Visit, *, public: bool) -> Mapping[str, str]:
     """Returns provider and model by role, from text such as `debugger=anthropic,
-    generator=groq/MODEL`. Raises: BadModelChoice."""
+    generator=groq/MODEL`. Raises `BadModelChoice`."""
     provider, model, roles = visit["provider"], visit["model"], visit["roles"]
     if len(model) > LONGEST_NAME or len(roles) > LONGEST_ROLES:
         raise BadModelChoice("The name of the model is too long. Enter a shorter one.")

@@ -59,7 +59,7 @@ class Panel:
             return False
 
     async def plan(self, visit: Visit) -> ModelPlan:
-        """Returns the models for a run of this visitor. Raises: NoProvider, BadModelChoice."""
+        """Returns the models for a run of this visitor. Raises `NoProvider`, `BadModelChoice`."""
         return (await self._host.session()).plan(
             self.visitor(visit), provider=visit["provider"] or None, model=visit["model"] or None,
             roles=chosen_roles(visit, public=self._host.access.public),

@@ -173,7 +173,7 @@ class Endpoints:
         return history
 
     def _visit(self, visitor: str) -> Visit:
-        """Returns the visit of a caller. Raises: UnknownRun: A public page got no valid token."""
+        """Returns a caller's visit. Raises `UnknownRun` on a public page without a valid token."""
         if self._host.access.public and not is_token(visitor):
             shown = f", and {visitor[:60]!r} is too easy to guess" if visitor else ""
             raise UnknownRun(

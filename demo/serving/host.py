@@ -142,7 +142,7 @@ class SessionHost:
             await self.close()
 
     async def running(self) -> ServedSession:
-        """Waits for the open session and its jail. Raises: Unavailable."""
+        """Waits for the open session and its jail. Raises `Unavailable`."""
         if self._opened is None or self._task is None:
             raise Unavailable("The server is not running.")
         either: tuple[asyncio.Future[ServedSession] | asyncio.Task[None], ...]
@@ -163,7 +163,7 @@ class SessionHost:
         run: str = "",
     ) -> AbstractContextManager[None]:
         """Counts a piece of work of a visitor against their limits: starting or continuing a `run`,
-        or work within the context. The owner has no limits. Raises: LimitExceeded."""
+        or work within the context. The owner has no limits. Raises `LimitExceeded`."""
         if not self.access.public:
             return nullcontext()
         self.bound(session, typed)
@@ -199,7 +199,7 @@ class SessionHost:
             )
 
     def following(self, visitor: str, address: str) -> AbstractContextManager[None]:
-        """Counts a run that a visitor follows; the owner has no limit. Raises: LimitExceeded."""
+        """Counts a run that a visitor follows; the owner has no limit. Raises `LimitExceeded`."""
         return self._limits.following(visitor, address) if self.access.public else nullcontext()
 
     async def _keep(self, opened: asyncio.Future[ServedSession]) -> None:

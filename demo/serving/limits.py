@@ -78,7 +78,7 @@ class VisitorLimits:
         run: str = "",
     ) -> Iterator[None]:
         """Counts a piece of work: starting a `run`, or work within the context. `active` has the
-        visitor of each active run. Raises: LimitExceeded."""
+        visitor of each active run. Raises `LimitExceeded`."""
         self.admit(settings, active, visitor, address)
         names = (f"visitor {visitor}", f"address {address}", "")
         self._starting.update(names)
@@ -105,7 +105,7 @@ class VisitorLimits:
 
     @contextmanager
     def following(self, visitor: str, address: str) -> Iterator[None]:
-        """Counts a page that follows a run. Raises: LimitExceeded."""
+        """Counts a page that follows a run. Raises `LimitExceeded`."""
         names = (f"visitor {visitor}", f"address {address}")
         for name, most in zip(names, (MAX_FOLLOWED, MAX_FOLLOWED * ADDRESS_SHARE), strict=True):
             if self._followed[name] >= most:

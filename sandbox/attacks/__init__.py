@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from sandbox.attacks.assail import AttackResult, Gauntlet, gauntlet, run_attacks
 from sandbox.attacks.attack import ATTACKS, Attack
-from sandbox.attacks.world import World
+from sandbox.attacks.targets import Targets
 
-__all__ = ["ATTACKS", "Attack", "AttackResult", "Gauntlet", "World", "gauntlet", "run_attacks"]
+__all__ = ["ATTACKS", "Attack", "AttackResult", "Gauntlet", "Targets", "gauntlet", "run_attacks"]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from sandbox.attacks.attack import ATTACK_SUCCEEDED, ATTACKS, Attack
-from sandbox.attacks.world import World
+from sandbox.attacks.targets import Targets
 from sandbox.contract import script
 from sandbox.levels import Isolation
 from sandbox.sandbox import Sandbox
@@ -45,9 +45,9 @@ for path in paths:
 class AttackResult:
     """The result of one attack.
 
-    blocked   it started and was refused exactly as this level promises; if the level promises
-              nothing, by any error other than the kernel's without a jail
-    breached  it succeeded or failed in another way, which proves nothing
+    blocked   it started and was refused with the result that this level promises; if the level
+              promises nothing, with any result that is not in `Attack.control`
+    breached  it succeeded, or failed in a way that does not prove that the jail refused it
     skipped   it does not apply to this machine, or failed without a jail too
     """
 
@@ -83,38 +83,40 @@ class Gauntlet:
         return sum(one.result == result for one in self.results)
 
 
-async def gauntlet(sandbox: Sandbox, world: World, attacks: Sequence[Attack] = ATTACKS) -> Gauntlet:
-    """Runs attacks against a sandbox with the secrets and targets of a world."""
+async def gauntlet(
+    sandbox: Sandbox, targets: Targets, attacks: Sequence[Attack] = ATTACKS
+) -> Gauntlet:
+    """Runs attacks on these targets against a sandbox."""
     isolation = await sandbox.isolation()
-    return Gauntlet(isolation, tuple(await run_attacks(sandbox, world, attacks, isolation.level)))
+    return Gauntlet(isolation, tuple(await run_attacks(sandbox, targets, attacks, isolation.level)))
 
 
 async def run_attacks(
-    sandbox: Sandbox, world: World, attacks: Sequence[Attack], level: str
+    sandbox: Sandbox, targets: Targets, attacks: Sequence[Attack], level: str
 ) -> list[AttackResult]:
     """Runs every attack and its control; returns the results in the order of the attacks."""
     semaphore = asyncio.Semaphore(MAX_CONCURRENT)
 
     async def one(attack: Attack) -> AttackResult:
         async with semaphore:
-            return await _one(sandbox, world, attack, level)
+            return await _one(sandbox, targets, attack, level)
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(one(attack)) for attack in attacks]
     return [task.result() for task in tasks]
 
 
-async def _one(sandbox: Sandbox, world: World, attack: Attack, level: str) -> AttackResult:
+async def _one(sandbox: Sandbox, targets: Targets, attack: Attack, level: str) -> AttackResult:
     if why_unsupported := attack.why_unsupported():
         return AttackResult(attack.name, "skipped", why=why_unsupported)
-    if attack.name not in world.control_runs:
-        world.control_runs[attack.name] = await asyncio.to_thread(_in_naive_harness, attack, world)
-    control = world.control_runs[attack.name]
+    if (control := targets.control_runs.get(attack.name)) is None:
+        control = await asyncio.to_thread(_in_naive_harness, attack, targets)
+        targets.control_runs[attack.name] = control
     if control not in attack.control:
         found = control or "nothing: it did not complete"
-        why = f"its control met {found}, so it proves nothing here"
+        why = f"the result of its control was {found}, so it proves nothing here"
         return AttackResult(attack.name, "skipped", control=control, why=why)
-    started, met, stderr_tail = await _in_jail(sandbox, world, attack)
+    started, met, stderr_tail = await _in_jail(sandbox, targets, attack)
     promised = attack.refusals.get(level, "")
     if not started:
         why = f"it did not start: {stderr_tail}"
@@ -123,19 +125,17 @@ async def _one(sandbox: Sandbox, world: World, attack: Attack, level: str) -> At
     is_blocked = met in promised.split(" or ") if promised else met not in (*attack.control, "")
     if is_blocked:
         return AttackResult(attack.name, "blocked", met, control)
-    why = f"promised: {promised or 'nothing at this level'}"
-    return AttackResult(
-        attack.name, "breached", met, control, why if met else f"{why}; {stderr_tail}"
-    )
+    why = f"promised: {promised or 'nothing at this level'}" + ("" if met else f"; {stderr_tail}")
+    return AttackResult(attack.name, "breached", met, control, why)
 
 
-async def _in_jail(sandbox: Sandbox, world: World, attack: Attack) -> tuple[bool, str, str]:
+async def _in_jail(sandbox: Sandbox, targets: Targets, attack: Attack) -> tuple[bool, str, str]:
     """Whether the attack started, its result, and the end of its standard error."""
     started, met, stderr_tail = False, "", ""
     for number, text in enumerate(attack.texts()):
         job = script(
-            text, limits=attack.limits, arguments=(world.facts(),),
-            package_folders=(world.site,) if attack.with_site else (),
+            text, limits=attack.limits, arguments=(targets.facts(),),
+            package_folders=(targets.given_packages,) if attack.with_given_packages else (),
         )
         outcome = await sandbox.run(job)
         killed_by: str = "" if outcome.ended in ("completed", "exited") else outcome.ended
@@ -152,9 +152,9 @@ async def _in_jail(sandbox: Sandbox, world: World, attack: Attack) -> tuple[bool
     return started, met, stderr_tail
 
 
-def _in_naive_harness(attack: Attack, world: World) -> str:
+def _in_naive_harness(attack: Attack, targets: Targets) -> str:
     """The result of the attack without a jail; empty if it did not start."""
-    folder = Path(world.folder, "controls", attack.name.replace("/", " "))
+    folder = Path(targets.folder, "controls", attack.name.replace("/", " "))
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for number, text in enumerate(attack.texts()):
@@ -162,9 +162,9 @@ def _in_naive_harness(attack: Attack, world: World) -> str:
         path.write_text(text, encoding="utf-8")
         paths.append(str(path))
     if attack.harness == "process":
-        reports = [_run([path], folder, world) for path in paths]
+        reports = [_run([path], folder, targets) for path in paths]
     else:
-        reports = [_run(["-c", _INTERPRETER, *paths], folder, world)]
+        reports = [_run(["-c", _INTERPRETER, *paths], folder, targets)]
     if not reports[0].starts:
         return ""
     if attack.harness == "interpreter" and reports[-1].starts < len(paths):
@@ -172,14 +172,14 @@ def _in_naive_harness(attack: Attack, world: World) -> str:
     return reports[-1].answer
 
 
-def _run(arguments: list[str], folder: Path, world: World) -> AttackReport:
+def _run(arguments: list[str], folder: Path, targets: Targets) -> AttackReport:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         try:
             ended = subprocess.run(
-                [sys.executable, *arguments, world.facts()],
+                [sys.executable, *arguments, targets.facts()],
                 stdin=subprocess.DEVNULL, capture_output=True, timeout=_NAIVE_TIMEOUT_S,
-                check=False, cwd=folder, pass_fds=(world.leaked_fd, theirs.fileno()),
+                check=False, cwd=folder, pass_fds=(targets.leaked_fd, theirs.fileno()),
             )
         except subprocess.TimeoutExpired as late:
             return read(late.stdout or b"", "timeout")

@@ -77,8 +77,8 @@ class Attack:
     harness: Harness = "process"
     machines: tuple[str, ...] = MACHINES
     limits: Limits = _LIMITS
-    with_site: bool = False
-    """Whether the job gets the world's folder of packages."""
+    with_given_packages: bool = False
+    """Whether the job gets `Targets.given_packages`."""
 
     def why_unsupported(self) -> str:
         """Why this machine cannot run the attack; empty if it can."""
@@ -89,11 +89,11 @@ class Attack:
         return f"{machine} has no {', '.join(missing)}" if missing else ""
 
     def texts(self) -> list[str]:
-        """The scripts in order; each takes the world's facts as its argument."""
+        """The scripts in order; each takes `Targets.facts` as its argument."""
         numbers = json.dumps({name: _number(name) for name in [*self._calls(), "socket"]})
         return [
             f"{_PRELUDE}\nNUMBERS = {numbers}\n"
-            f"def attempt():\n{indent(text.strip(), '    ')}\n\nconclude(attempt)\n"
+            f"def attempt():\n{indent(text.strip(), '    ')}\n\nrun_and_report(attempt)\n"
             for text in (self.attempt, self.probe) if text
         ]
 

@@ -151,10 +151,10 @@ async def _bytes(sandbox: Sandbox) -> str:
 
 
 async def _package_folders(sandbox: Sandbox) -> str:
-    with tempfile.TemporaryDirectory() as site:  # only readable by this user
-        _write(f"{site}/of_a_site.py", "VALUE = 4")
+    with tempfile.TemporaryDirectory() as folder:  # only readable by this user
+        _write(f"{folder}/given_module.py", "VALUE = 4")
         outcome = await sandbox.run(
-            Job("import of_a_site\njail.send(of_a_site.VALUE)", package_folders=(site,),
+            Job("import given_module\njail.send(given_module.VALUE)", package_folders=(folder,),
                 limits=GENEROUS_LIMITS)
         )
     return _mismatch((outcome.ended, outcome.messages) == ("completed", (4,)), outcome)

@@ -112,7 +112,7 @@ class ForkServer:
         self.profile = profile
         self.base = ""
         """The path of the jobs' folders in the server's file system."""
-        self.controls: dict[str, str] = {}
+        self.outside_canaries: dict[str, str] = {}
         self.started_s = 0.0
         self.broken = ""
         self._workspaces = workspaces
@@ -132,12 +132,12 @@ class ForkServer:
         self.used = time.monotonic()
         warm_up_job = Job(_WARM_UP_PROGRAM, payload=[_WARM_UP_PROGRAM] * 4, python=profile.python)
         self._warm_up_frame = frame(job_message(warm_up_job) | {"modules": {}})
-        """The warm-up job of a waiting worker, by which the kernel copies its memory pages."""
+        """A job run while a worker waits, so that its memory pages are copied by then."""
 
     def _begin(self) -> None:
         self._began = time.monotonic()
         inner = ("slots", "root", "control", "control/inner")
-        self._place = self._workspaces.make("server-", inner)
+        self._workspace = self._workspaces.make("server-", inner)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._log = os.memfd_create("errors", os.MFD_CLOEXEC)
         try:
@@ -145,7 +145,7 @@ class ForkServer:
         except BaseException as error:
             self._control.close()
             os.close(self._log)
-            self._workspaces.end_server(self._place)
+            self._workspaces.end_server(self._workspace)
             if isinstance(error, OSError):
                 raise SandboxError(f"the fork server cannot be started: {error}") from error
             raise
@@ -176,7 +176,7 @@ class ForkServer:
             self.close(report["refused"])
             raise LevelUnsupported(report["refused"])
         self.base = report["base"]
-        self.controls = report["controls"]
+        self.outside_canaries = report["controls"]
         self.started_s = time.monotonic() - self._began
         self.adopt(loop)
 
@@ -209,10 +209,10 @@ class ForkServer:
         return {
             "level": profile.level,
             "seed": profile.seed,
-            "user": self._place.user,
-            "base": f"{self._place.folder}/slots",
-            "root": f"{self._place.folder}/root",
-            "control": f"{self._place.folder}/control/inner",
+            "user": self._workspace.user,
+            "base": f"{self._workspace.folder}/slots",
+            "root": f"{self._workspace.folder}/root",
+            "control": f"{self._workspace.folder}/control/inner",
             "slots": self._slots,
             "grants": list(profile.grants),
             "scratch_bytes": SCRATCH_MIB << 20,
@@ -284,12 +284,12 @@ class ForkServer:
         if alive:
             self._queue.end()
         self._queue.forget()
-        self._workspaces.end_server(self._place)
+        self._workspaces.end_server(self._workspace)
 
     async def worker(
         self, owner: str = "", *, reads: bool = False, silent: bool = False, is_long: bool = False
     ) -> Worker:
-        """A worker for a job.
+        """A worker for a job; raises `SandboxDied` if the server has ended.
 
         Args:
             owner: The owner of the job.
@@ -321,7 +321,7 @@ class ForkServer:
                 self._send(REQUEST.pack(KILL, worker.number, 0, False))
 
     async def _slot_available(self, request: SlotRequest) -> bool:
-        """Waits for a free slot; raises `SandboxError` when the server has ended."""
+        """Waits for a free slot; raises `SandboxDied` if the server has ended."""
         if self.broken:
             raise SandboxDied(f"the fork server ended: {self.broken}")
         if self._queue.may_take(request, len(self._free)):

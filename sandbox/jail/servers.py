@@ -190,5 +190,5 @@ async def canaries(server: ForkServer) -> Isolation:
     if not isinstance(met, dict):
         raise SandboxError(f"the self-test of the jail reported nothing: {outcome}")
     return measured_isolation(
-        server.controls, {name: str(error) for name, error in met.items()}, server.profile.grants
+        server.outside_canaries, {one: str(why) for one, why in met.items()}, server.profile.grants
     )

@@ -91,8 +91,8 @@ def test_a_run_that_has_ended_says_what_to_do_next(told: dict[str, Any], advised
         others = {next_words(replace(result, provider="groq")), said}
         assert len({*others, next_words(replace(result, cut_after=9.5))}) == 3
     if told["outcome"] == "budget":
-        assert "seconds" in next_words(replace(result, offered=e.Extended(seconds=9)))
-        assert "dollars" in next_words(replace(result, offered=e.Extended(usd=0.06)))
+        assert "seconds" in next_words(replace(result, offered_extension=e.Extended(seconds=9)))
+        assert "dollars" in next_words(replace(result, offered_extension=e.Extended(usd=0.06)))
 
 
 async def test_a_program_without_a_test_is_healthy_as_far_as_that_goes(tmp_path: Path) -> None:

@@ -15,14 +15,14 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from sandbox.attacks import ATTACKS, World, gauntlet
+from sandbox.attacks import ATTACKS, Targets, gauntlet
 from sandbox.contract import HONEST_CHECKS, CheckResult, ContractCheck, run_checks
 from sandbox.jail import JailSandbox
 
 
-async def with_entry(level: str, some: slice, world: World) -> dict[str, Any]:
+async def with_entry(level: str, some: slice, targets: Targets) -> dict[str, Any]:
     sandbox = JailSandbox(at_most=level)  # type: ignore[arg-type]
-    seen = await gauntlet(sandbox, world, ATTACKS[some])
+    seen = await gauntlet(sandbox, targets, ATTACKS[some])
 
     async def honest(checks: Sequence[ContractCheck]) -> list[CheckResult]:
         return [found async for found in run_checks(sandbox, seen.isolation.level, checks)]
@@ -38,9 +38,9 @@ async def with_entry(level: str, some: slice, world: World) -> dict[str, Any]:
 
 async def main() -> None:
     part, *levels = sys.argv[1:]
-    async with World() as world:
+    async with Targets() as targets:
         print(json.dumps([
-            await with_entry(level, slice(place % int(part), None, int(part)), world)
+            await with_entry(level, slice(place % int(part), None, int(part)), targets)
             for place, level in enumerate(levels)
         ]))
 

@@ -22,7 +22,7 @@ from typing import Any, get_args
 import pytest
 
 from sandbox import Sandbox, SandboxUnavailable, open_sandbox
-from sandbox.attacks import ATTACKS, Attack, AttackResult, Gauntlet, World, gauntlet, run_attacks
+from sandbox.attacks import ATTACKS, Attack, AttackResult, Gauntlet, Targets, gauntlet, run_attacks
 from sandbox.attacks.assail import read
 from sandbox.attacks.attack import ATTACK_SUCCEEDED, Rule
 from sandbox.contract import HONEST_CHECKS
@@ -38,7 +38,7 @@ ATTACKS_OF_ROOT = 45
 
 NOT_TRIED = {
     "read the machine's memory": "many kernels have no such device",
-    "reach the emergency keys": "many kernels are built without them",
+    "open /proc/sysrq-trigger": "many kernels are built without them",
 }
 """Skipped on some machines even for root; for others the kernel refuses more by itself."""
 
@@ -115,8 +115,8 @@ def test_a_report_is_the_last_answer_of_an_attack_that_began(
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[World]:
-    async with World() as planted:
+async def targets() -> AsyncIterator[Targets]:
+    async with Targets() as planted:
         yield planted
 
 
@@ -125,10 +125,10 @@ def an_attack(attempt: str, **changes: Any) -> Attack:
     return Attack("an attack", "kernel", attempt, refusals, **changes)
 
 
-async def result_of(world: World, attack: Attack, control: str) -> AttackResult:
+async def result_of(targets: Targets, attack: Attack, control: str) -> AttackResult:
     """The result at L1, where the naive harness is said to have answered `control`."""
-    world.control_runs[attack.name] = control
-    (result,) = await run_attacks(open_sandbox("subprocess"), world, [attack], "L1")
+    targets.control_runs[attack.name] = control
+    (result,) = await run_attacks(open_sandbox("subprocess"), targets, [attack], "L1")
     return result
 
 
@@ -146,34 +146,34 @@ async def result_of(world: World, attack: Attack, control: str) -> AttackResult:
     ],
 )
 async def test_only_the_promised_refusal_of_a_real_attack_is_blocked(
-    world: World, attempt: str, control: str, result: str, met: str
+    targets: Targets, attempt: str, control: str, result: str, met: str
 ) -> None:
-    seen = await result_of(world, an_attack(attempt), control)
+    seen = await result_of(targets, an_attack(attempt), control)
 
     assert (seen.result, seen.errno) == (result, met)
 
 
-async def test_an_attack_that_never_started_is_not_blocked(world: World) -> None:
+async def test_an_attack_that_never_started_is_not_blocked(targets: Targets) -> None:
     attack = an_attack("no Python")
 
-    seen = await result_of(world, attack, "through")
+    seen = await result_of(targets, attack, "through")
 
     assert (seen.result, seen.why.partition(":")[0]) == ("skipped", "it did not start")
 
 
-async def test_a_next_job_that_does_not_run_is_a_breach(world: World) -> None:
+async def test_a_next_job_that_does_not_run_is_a_breach(targets: Targets) -> None:
     attack = an_attack("pass", probe="pass", refusals={"L1": "absent"})
 
-    lasting = await result_of(world, attack, "through")
-    gone = await result_of(world, an_attack("pass", probe="found(0)",
-                                            refusals={"L1": "absent"}), "through")
+    lasting = await result_of(targets, attack, "through")
+    nothing_found = an_attack("pass", probe="require(0)", refusals={"L1": "absent"})
+    gone = await result_of(targets, nothing_found, "through")
 
     assert (lasting.result, gone.result) == ("breached", "blocked")
 
 
-async def test_a_planted_world_leaves_nothing_behind(tmp_path: Path) -> None:
+async def test_planted_targets_leave_nothing_behind(tmp_path: Path) -> None:
     before = os.environ.get("SANDBOX_CANARY_KEY"), set(os.listdir("/proc/self/fd"))
-    async with World() as planted:
+    async with Targets() as planted:
         facts = json.loads(planted.facts())
         assert os.environ["SANDBOX_CANARY_KEY"] == facts["key"][::-1]
 
@@ -197,11 +197,11 @@ def sandbox_at(level: str) -> Sandbox:
 
 @pytest.fixture(scope="module")
 def seen_here(whole: bool) -> Iterator[dict[str, Gauntlet]]:
-    """What became of the attacks at each level, in one world: the controls are run once."""
+    """What became of the attacks at each level, on the same targets: the controls are run once."""
 
     async def at_all_levels() -> dict[str, Gauntlet]:
         seen = {}
-        async with World() as planted:
+        async with Targets() as planted:
             for place, level in enumerate(("L4", "L3", "L2")):
                 some = ATTACKS[place::SAMPLED] if place and not whole else ATTACKS
                 seen[level] = await gauntlet(sandbox_at(level), planted, some)

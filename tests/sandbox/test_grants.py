@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sandbox import Job, Outcome
-from sandbox.attacks import ATTACKS, World, run_attacks
+from sandbox.attacks import ATTACKS, Targets, run_attacks
 from sandbox.contract import RUN_AS_MAIN
 from sandbox.levels import JailLevel
 from sandbox.types import Limits
@@ -28,7 +28,7 @@ from sandbox.jail import JailSandbox
 
 FEW = Limits(wall_s=30, cpu_s=30, processes=16)
 TO_ITSELF = tomllib.loads(Path(__file__).with_name("granted.toml").read_text("utf-8"))
-"""What becomes of attacks that such a job may make on itself: it meets nobody else by them."""
+"""The results of attacks in such a job; those that succeed reach only the job itself."""
 
 
 class Granted(JailSandbox):
@@ -146,10 +146,10 @@ print(os.getpid(), os.getppid())
 
 
 async def test_child_processes_find_the_packages(jail: JailSandbox, tmp_path: Path) -> None:
-    (tmp_path / "of_a_site.py").write_text("VALUE = 6")
+    (tmp_path / "given_module.py").write_text("VALUE = 6")
     text = """\
 import subprocess, sys
-code = "import of_a_site, sys; print(of_a_site.VALUE, sys.path[-1] != '')"
+code = "import given_module, sys; print(given_module.VALUE, sys.path[-1] != '')"
 print(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout)
 """
     outcome = await jail.run(script(text, package_folders=(str(tmp_path),)))
@@ -225,7 +225,7 @@ async def test_granted_processes_help_no_attack(jail: JailSandbox, whole: bool) 
     granted = (await sandbox.isolation(Job("", processes=True, loopback=True))).grants
     if granted != {"processes", "loopback"}:
         pytest.skip(f"granted are only {', '.join(granted) or 'none'}")
-    async with World() as planted:
+    async with Targets() as planted:
         results = await asyncio.wait_for(run_attacks(sandbox, planted, some, "L4"), 300)
 
     met = {one.name: one.errno for one in results if one.result == "breached"}

@@ -114,7 +114,8 @@ async def main():
     try:
         async with JailSandbox().start(Job("jail.send(1); jail.receive()")) as process:
             await process.receive()
-            print(process.running._server._place.folder, process.running._server.pid, flush=True)
+            server = process.running._server
+            print(server._workspace.folder, server.pid, flush=True)
             await process.finish()
     except SandboxUnavailable:
         print("none", flush=True)

@@ -51,7 +51,7 @@ def check_committable(root: Path) -> None:
 
 
 def commit_edits(root: Path, edits: Sequence[Edited], message: str) -> Committed:
-    """Commits these files on a new branch of HEAD. Raises: NotWritten: A file differs from HEAD."""
+    """Commits these files on a new branch of HEAD. Raises `NotWritten` if one differs."""
     repository = _Repository(root)
     base = repository.base()
     entries = [repository.entry(base, one) for one in edits]
@@ -76,7 +76,7 @@ class _Repository:
         self._root = root
 
     def git(self, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] = {}) -> str:
-        """Returns the output of a git command. Raises: NotWritten: The command failed."""
+        """Returns the output of a git command. Raises `NotWritten` if it failed."""
         try:
             output = git(self._root, *arguments, stdin=stdin, environment=environment)
         except GitError as error:
@@ -84,7 +84,7 @@ class _Repository:
         return output.decode("utf-8", "surrogateescape").removesuffix("\n")
 
     def base(self) -> str:
-        """Returns the commit of HEAD. Raises: NotWritten: A merge or the like is in progress."""
+        """Returns the commit of HEAD. Raises `NotWritten` during a merge or the like."""
         try:
             base = self.git("rev-parse", "--verify", "HEAD^{commit}")
         except NotWritten as error:
@@ -98,8 +98,8 @@ class _Repository:
         return base
 
     def entry(self, base: str, edit: Edited) -> tuple[str, str]:
-        """Returns a file's mode and its path in the repository. Raises: NotWritten: HEAD, index and
-        work tree differ."""
+        """Returns a file's mode and its path in the repository. Raises `NotWritten` if HEAD, index
+        and work tree differ."""
         prefix = self.git("rev-parse", "--show-prefix")
         path = f"{prefix}{edit.path}"
         head = self.git("ls-tree", "-z", "--full-tree", base, "--", path).rstrip("\0")

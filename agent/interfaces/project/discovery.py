@@ -77,7 +77,7 @@ class Inspection:
     interpreter: Interpreter
     settings: Settings
     run: SuiteRun
-    wanted: Sequence[str]
+    to_heal: Sequence[str]  # ids of the failing tests that were chosen
     broken: Mapping[str, str]
     """Files that prevent the suite from running, and what they do."""
     seconds: float
@@ -88,7 +88,7 @@ class Inspection:
     @property
     def needs_healing(self) -> bool:
         """Whether there is a failing test or broken file to heal."""
-        return bool(self.wanted or self.broken)
+        return bool(self.to_heal or self.broken)
 
 
 async def inspect_project(
@@ -169,19 +169,19 @@ async def inspect_project(
     }
     if not broken:
         check_suite_runs(run, tree, interpreter.words, request.test_cmd)
-    wanted = chosen(run.failing, [*run.outcomes], request, layout) if not broken else []
+    to_heal = chosen(run.failing, [*run.outcomes], request, layout) if not broken else []
     if request.keyword and not broken:
-        wanted = await _matching(request.keyword, wanted, tree, project, interpreter, sandbox)
+        to_heal = await _matching(request.keyword, to_heal, tree, project, interpreter, sandbox)
     left = [path for path in unreadable_files if path not in broken]
     for path in left[:MAX_NOTICES]:
         say(f"note: {unreadable_message(path, interpreter)}", NOTE)
     if run.left_out:
         say(f"note: {ignored_options_message(run.left_out)}", NOTE)
-    say(_blocked(broken) if broken else suite_words(run, wanted, request.test_cmd), "")
+    say(_blocked(broken) if broken else suite_words(run, to_heal, request.test_cmd), "")
     tree = tree.excluding(left)
     inspected = Inspection(
         tree, project.model_copy(update={"editable": tuple(sorted(tree.editable))}), interpreter,
-        settings, run, wanted, broken, time.monotonic() - started, request, uncollected,
+        settings, run, to_heal, broken, time.monotonic() - started, request, uncollected,
     )
     if broken or request.is_untrusted_upload:  # an upload has no git history and no grants
         return inspected
@@ -210,7 +210,7 @@ def _with_recency(
         *django_hints([message for _, message in failures], inspected.tree),
     ):
         say(f"note: {hint}", NOTE)
-    if not inspected.wanted:
+    if not inspected.to_heal:
         return inspected
     changed = changed_lines(
         inspected.tree.layout.root, inspected.tree.files, inspected.project.editable, request.since
@@ -249,7 +249,7 @@ def _command(request: HealRequest) -> tuple[str, ...]:
 
 
 async def _matching(
-    keyword: str, wanted: Sequence[str], tree: ProjectTree, project: Project,
+    keyword: str, to_heal: Sequence[str], tree: ProjectTree, project: Project,
     interpreter: Interpreter, sandbox: Sandbox,
 ) -> list[str]:
     picked = project.model_copy(update={
@@ -259,29 +259,29 @@ async def _matching(
     if not run.collected:
         why = run.problems[0] if run.problems else "matches no test; see pytest's -k"
         raise BadInput(f"-k {keyword!r} {why}")
-    return [node for node in wanted if node in {*run.collected}]
+    return [node for node in to_heal if node in {*run.collected}]
 
 
 def task_to_heal(inspected: Inspection) -> Task:
     """Returns the task to heal the requested failing tests, or a file that blocks the suite.
-    Raises: NotFixable: There is no editable file."""
+    Raises `NotFixable` if there is no editable file."""
     if not inspected.tree.editable:
         raise NotFixable(
             "environment", f"there is no editable module in {inspected.project.root}; tests and "
             "settings are never edited. Name modules with --only",
         )
-    tree, wanted = inspected.tree, inspected.wanted
+    tree, to_heal = inspected.tree, inspected.to_heal
     tests = [
         Script(
             name=node, origin="user", code=tree.files.get(node.partition("::")[0], ""), node=node,
             file=node.partition("::")[0],
         )
-        for node in wanted
+        for node in to_heal
     ]
     program = tuple(File(path=path, text=tree.files[path]) for path in sorted(tree.editable))
-    entry = next(iter(inspected.broken), "") or _first_suspect(tree, inspected.run, wanted)
+    entry = next(iter(inspected.broken), "") or _first_suspect(tree, inspected.run, to_heal)
     return Task(
-        solution=Solution(files=program, entry=entry), tests=(*tests, rest_of_suite(wanted)),
+        solution=Solution(files=program, entry=entry), tests=(*tests, rest_of_suite(to_heal)),
         support=tuple(File(path=path, text=text) for path, text in tree.files.items()),
         site_dirs=inspected.interpreter.package_folders, project=_with_excluded(inspected),
     )
@@ -307,9 +307,9 @@ def rest_of_suite(excluded_nodes: Sequence[str] = ()) -> Script:
     )
 
 
-def _first_suspect(tree: ProjectTree, run: SuiteRun, wanted: Sequence[str]) -> str:
-    """The editable file in which the first wanted test failed, else any editable file."""
-    for node in wanted:
+def _first_suspect(tree: ProjectTree, run: SuiteRun, to_heal: Sequence[str]) -> str:
+    """The editable file in which the first test to heal failed, else any editable file."""
+    for node in to_heal:
         file = str(run.outcomes[node].get("file", ""))
         if file in tree.editable:
             return file
@@ -329,14 +329,14 @@ def heal_result(inspected: Inspection, log: Sequence[LogEntry]) -> Result:
         judged = judged_words(project)
         left = inspected.uncollected
         missing = f"; left out: {counted(len(left), 'test file')} not collected" if left else ""
-        if untested := untested_tests(result, inspected):
+        if untested := untested_count(result, inspected):
             missing += f"; left out: {counted(untested, 'test')} for lack of time"
         return replace(result, reason=f"{result.reason}; {judged}{missing}")
     return result
 
 
-def untested_tests(result: Result, inspected: Inspection) -> int:
-    """Returns how many tests were not run on a result, for lack of time."""
+def untested_count(result: Result, inspected: Inspection) -> int:
+    """Returns the number of tests that were not run on a result, for lack of time."""
     later = result.report.untested if result.report is not None else 0
     return later + (len(unrun_tests(inspected.run)) if inspected.run.unfinished else 0)
 
@@ -357,7 +357,7 @@ def result_without_edit(inspected: Inspection, integrity_report: Report | None =
     Args:
         integrity_report: The report with an integrity check, if one was made.
     """
-    others = [node for node in inspected.run.failing if node not in {*inspected.wanted}]
+    others = [node for node in inspected.run.failing if node not in {*inspected.to_heal}]
     report = integrity_report or Report(solution="", verdicts=tuple(
         verdicts(inspected.run, [rest_of_suite()], _with_excluded(inspected))
     ))
@@ -379,6 +379,6 @@ def result_without_edit(inspected: Inspection, integrity_report: Report | None =
 
 
 def _with_excluded(inspected: Inspection) -> Project:
-    run, wanted = inspected.run, {*inspected.wanted}
-    others = tuple(node for node in run.failing if node not in wanted)
+    run, to_heal = inspected.run, {*inspected.to_heal}
+    others = tuple(node for node in run.failing if node not in to_heal)
     return inspected.project.model_copy(update={"excluded": others, "tests": tuple(run.outcomes)})

@@ -61,7 +61,7 @@ def suspected_words(files: Sequence[str], since: str) -> str:
     )
 
 
-def suite_words(run: SuiteRun, wanted: Sequence[str], command: str = "") -> str:
+def suite_words(run: SuiteRun, to_heal: Sequence[str], command: str = "") -> str:
     """Returns a summary of the suite's results, in one line."""
     failing = len(run.failing)
     if command:
@@ -70,8 +70,8 @@ def suite_words(run: SuiteRun, wanted: Sequence[str], command: str = "") -> str:
     total = f"its suite: {counted(len(run.outcomes), 'test')}, "
     if not failing:
         return f"{total}none fails"
-    others = failing - len(wanted)
-    left = f", {len(wanted)} to heal; the others are ignored" if others else ""
+    others = failing - len(to_heal)
+    left = f", {len(to_heal)} to heal; the others are ignored" if others else ""
     return f"{total}{failing} {'fails' if failing == 1 else 'fail'}{left}"
 
 
@@ -81,7 +81,7 @@ def show_failing(inspected: Inspection, display: Display) -> None:
 
     failing = [
         one for one in verdicts(inspected.run, [rest_of_suite()], inspected.project)
-        if one.fails and one.name in {*inspected.wanted}
+        if one.fails and one.name in {*inspected.to_heal}
     ]
     if failing and inspected.tree.editable:
         report = Report(solution="", verdicts=tuple(failing))

@@ -76,7 +76,7 @@ def unrun_tests(run: SuiteRun) -> set[str]:
 
 def note_on_partial_run(run: SuiteRun, seconds: float) -> str:
     """Returns the note on a suite that was stopped when its share of the time limit was used up.
-    Raises: TimeIsUp: No test had failed by then."""
+    Raises `TimeIsUp` if no test had failed by then."""
     ran = f"{len(run.outcomes):,} of {len(run.outcomes) + len(unrun_tests(run)):,} tests ran"
     if not run.failing:
         raise TimeIsUp(

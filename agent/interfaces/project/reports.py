@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from agent.core.domain import Report, Verdict, counted
 from agent.core.settings import GENERATOR
 from agent.interfaces.next_step import UNHEALED, next_steps
-from agent.interfaces.project.discovery import Inspection, task_to_heal, untested_tests
+from agent.interfaces.project.discovery import Inspection, task_to_heal, untested_count
 from agent.interfaces.project.display import judged_words
 from agent.interfaces.terminal.display import competing_words, edits, evidence_words, suspect_words
 from agent.iteration.context import PROMPTS
@@ -33,11 +33,11 @@ def markdown(result: Result, name: str, inspected: Inspection | None = None) -> 
     """Returns a Markdown report for a pull request. For a project it includes the failures, next
     steps, and commands to reproduce the result."""
     before = inspected.tree.files if inspected is not None else {}
-    judged = "test results, each from a jail"
+    judged = "tests run in the jail"
     parts = [f"# {name}: {headline(result)[0]}"]
     if inspected is not None:
         judged = judged_words(inspected.project)
-        parts += _failures_section(inspected.run, inspected.wanted)
+        parts += _failures_section(inspected.run, inspected.to_heal)
     parts += _reason_section(result)
     if result.diff:
         lines = ", ".join(f"{path}, line {line}" for path, line in edits(before, result))
@@ -52,7 +52,7 @@ def markdown(result: Result, name: str, inspected: Inspection | None = None) -> 
         command = inspected.project.command_words
         parts += ["## Next steps", "\n".join(steps)] if steps else []
         parts += ["## How to reproduce"]
-        parts += _reproduce_section(result, inspected.wanted, command, inspected.request.out)
+        parts += _reproduce_section(result, inspected.to_heal, command, inspected.request.out)
         parts += ["## Prompt for a model", _fenced(prompt, "")] if prompt else []
     return "\n\n".join(parts) + "\n"
 
@@ -67,7 +67,7 @@ def project_document(
         "settings": inspected.tree.layout.configuration or None,
         "test_command": inspected.project.command_words or None,
         "failed_before": [*inspected.run.failing], "uncollected": [*inspected.uncollected],
-        "untried": untested_tests(result, inspected),
+        "untried": untested_count(result, inspected),
         "changed": [
             {"file": path, "line": line} for path, line in edits(inspected.tree.files, result)
         ],
@@ -77,21 +77,21 @@ def project_document(
     }}
 
 
-def _failures_section(run: SuiteRun, wanted: Sequence[str]) -> Iterator[str]:
+def _failures_section(run: SuiteRun, to_heal: Sequence[str]) -> Iterator[str]:
     yield "## What failed"
-    if not wanted:
+    if not to_heal:
         yield "\n".join([f"- {_code(one)}" for one in run.problems]) or "Nothing."
         return
     lines = []
-    for node in wanted[:MAX_LISTED]:
+    for node in to_heal[:MAX_LISTED]:
         row = run.outcomes[node]
         message = str(row.get("message", ""))[:MESSAGE]
         location = f"{row['file']}:{row['line']}" if row.get("file") and row.get("line") else ""
         lines.append(f"- {_code(node)}{f' at {_code(location)}' if location else ''}")
         if message:
             lines.append(f"  {_code(message)}")
-    if len(wanted) > MAX_LISTED:
-        lines.append(f"- and {len(wanted) - MAX_LISTED} more")
+    if len(to_heal) > MAX_LISTED:
+        lines.append(f"- and {len(to_heal) - MAX_LISTED} more")
     yield "\n".join(lines)
 
 
@@ -130,9 +130,9 @@ def _proof_section(result: Result, judged: str) -> Iterator[str]:
 
 
 def _reproduce_section(
-    result: Result, wanted: Sequence[str], command: str, written: Path | None
+    result: Result, to_heal: Sequence[str], command: str, written: Path | None
 ) -> Iterator[str]:
-    named = " ".join(f"'{one}'" if re.search(r"[^\w./:-]", one) else one for one in wanted[:5])
+    named = " ".join(f"'{one}'" if re.search(r"[^\w./:-]", one) else one for one in to_heal[:5])
     lines = [command or f"python -m pytest {named}".rstrip()]
     if result.outcome in ("healed", "proposed"):
         save = "" if written else "    # save the patch above in this file first"
@@ -171,7 +171,7 @@ def question(result: Result, inspected: Inspection) -> str:
 
 # JUnit.
 
-LEFT = "added during the run, and failed before the repair too"
+FAILED_BEFORE = "added during the run, and failed before the repair too"
 
 
 def junit(result: Result, before: Report | None = None) -> bytes:
@@ -181,7 +181,7 @@ def junit(result: Result, before: Report | None = None) -> bytes:
     verdicts = report.verdicts if report is not None else ()
     failed = {one.name for one in before.verdicts if one.fails} if before is not None else set()
     verdicts = tuple(
-        one.model_copy(update={"status": "skipped", "message": f"{LEFT}: {one.message}"})
+        one.model_copy(update={"status": "skipped", "message": f"{FAILED_BEFORE}: {one.message}"})
         if one.origin == "adversarial" and one.fails and one.name in failed else one
         for one in verdicts
     )

@@ -68,7 +68,7 @@ def to_node_id(typed: str, layout: ProjectLayout) -> str:
 def chosen(
     failing: Sequence[str], collected: Sequence[str], request: HealRequest, layout: ProjectLayout
 ) -> list[str]:
-    """Returns the failing tests that were selected. Raises: BadInput: A name matches no test."""
+    """Returns the failing tests that were selected. Raises `BadInput` if a name matches none."""
     known = {*collected}
     named = {to_node_id(one, layout) for one in request.nodes}
     unmatched_names = named - known

@@ -70,7 +70,7 @@ class Upload:
 
 
 def read_upload(files: Sequence[UploadedFile]) -> Upload:
-    """Validates uploaded files, and unpacks a zip. Raises: BadInput: The upload is refused."""
+    """Validates uploaded files, and unpacks a zip. Raises `BadInput` for an invalid upload."""
     if sum(len(one.content) for one in files) > MAX_UPLOAD:
         raise BadInput(f"The upload is larger than {MAX_UPLOAD // 1_000_000} MB. {_SMALLER}.")
     if len(files) > MAX_FILES:
@@ -157,7 +157,7 @@ def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, limit: int) -> bytes
 
 
 def _safe(name: str) -> PurePosixPath:
-    """Raises: BadInput: The path could lead out of its folder."""
+    """Raises `BadInput` for a path that could lead out of its folder."""
     parts = name.split("/")
     odd = "\\" in name or ":" in name or not name.isprintable()
     if odd or len(name) > LONGEST_PATH or any(part in ("", ".", "..") for part in parts):

@@ -293,7 +293,7 @@ def build_server(opener: OpenSession) -> LanguageServer:
 
 
 def serve(opener: OpenSession) -> int:
-    """Serves one editor until it disconnects. Raises: UsageError: pygls is not installed."""
+    """Serves one editor until it disconnects. Raises `UsageError` if pygls is not installed."""
     try:
         server = build_server(opener)
     except ImportError as error:

@@ -58,7 +58,7 @@ class FolderTools:
     """The tools of one folder; `registry` contains them."""
 
     def __init__(self, root: Path, opener: OpenSession) -> None:
-        """Raises: BadInput: There is no such folder."""
+        """Raises `BadInput` if there is no such folder."""
         self.root = Path(os.path.realpath(root))
         self._opener = opener
         self._reports: dict[str, object] = {}
@@ -151,8 +151,8 @@ class FolderTools:
         return [*self.workspace.notices]
 
     def _resolve_in_folder(self, path: str) -> tuple[Path, str]:
-        """Returns a real path in the folder, and the rest of a test id. Raises: BadPath: The path
-        or its project is outside of the folder."""
+        """Returns a real path in the folder, and the rest of a test id. Raises `BadPath` if the
+        path or its project is outside of the folder."""
         name, separator, rest = path.partition("::")
         real_path = Path(os.path.realpath(self.root / name))
         if not real_path.is_relative_to(self.root):

@@ -118,12 +118,12 @@ def end_command(
     prepared: Preparation = NO_REQUEST,
 ) -> int:
     """Shows a run's result, writes the requested files, and returns the exit code."""
-    code = exit_code(result, request.least)
+    code = exit_code(result, request.required)
     if request.watch and result.outcome == "cancelled":
         return code
     done = write(result, code, request, log, prepared)
     result = replace(result, error=" ".join([result.error, *done.refusals]).strip())
-    result = with_missed_requirement(result, request.least)
+    result = with_missed_requirement(result, request.required)
     if display.json:
         display.data(prepared.document(result, done.commits))
     else:
@@ -147,19 +147,19 @@ def check(opener: OpenSession, request: HealRequest, display: Display) -> int:
     request.refuse_contradictions()
     settings = request.settings()
     prepared, result = asyncio.run(checked(opener, request, settings, display.terminal.say))
-    result = with_missed_requirement(result, request.least)
+    result = with_missed_requirement(result, request.required)
     if display.json:
         display.data(prepared.document(result))
     else:
         inspected = prepared.inspected
-        display.terminal.checked(result, inspected.wanted if inspected is not None else None)
+        display.terminal.checked(result, inspected.to_heal if inspected is not None else None)
         if result.outcome == "unresolved" and inspected is not None:
             root = inspected.project.root
             display.terminal.say(
                 f"Next: run `{COMMAND} run {root}` to repair it, if its code is the cause.", "bold"
             )
         annotate(result, display, prepared)
-    return exit_code(result, request.least)
+    return exit_code(result, request.required)
 
 
 def replay(source: str, display: Display) -> int:
@@ -189,12 +189,12 @@ def read_log(source: str) -> tuple[LogEntry, ...]:
 
 def resume(opener: OpenSession, run_id: str | None, request: HealRequest, display: Display) -> int:
     """Resumes all interrupted runs, or the named one, and asks the questions they wait for."""
-    settings, least = request.settings(drafts=_drafts()), request.least
+    settings, required = request.settings(drafts=_drafts()), request.required
 
     async def drive() -> tuple[Result, ...]:
         async with opener(settings) as session:
             taken = await session.recover(
-                run_id, require_proof=least.proof, require_integrity=least.integrity,
+                run_id, require_proof=required.proof, require_integrity=required.integrity,
                 pauses=True if is_interactive(display) else None,
             )
             if run_id is not None and run_id not in taken:
@@ -215,8 +215,8 @@ def resume(opener: OpenSession, run_id: str | None, request: HealRequest, displa
             return tuple(results)
 
     results = asyncio.run(drive())
-    code = max((exit_code(result, least) for result in results), default=HEALED)
-    results = tuple(with_missed_requirement(result, least) for result in results)
+    code = max((exit_code(result, required) for result in results), default=HEALED)
+    results = tuple(with_missed_requirement(result, required) for result in results)
     if display.json:
         display.data({"runs": [document(result) for result in results], "error": None})
     else:

@@ -25,7 +25,7 @@ from agent.core.domain import (
     Verdict,
     VerdictStatus,
     counted,
-    passing,
+    passed_words,
 )
 from agent.core.events import (
     Diagnosed,
@@ -137,7 +137,7 @@ class Terminal:
         """Shows a result without its patch; `inspected` is the project before the repair."""
         submitted = result.explained_result
         before = inspected.tree.files if inspected is not None else {}
-        named = inspected.wanted if inspected is not None else None
+        named = inspected.to_heal if inspected is not None else None
         unhealed = result.outcome in ("unresolved", "budget", "cancelled")
         self.messages.print(status_line(result))
         if result.reason:
@@ -183,8 +183,8 @@ class Terminal:
         if quiet:
             returned = sum(verdict.passed for verdict in quiet)
             console.print(
-                f"and {passing(returned, len(quiet), 'adversarial test')}; these do not affect "
-                f"the result{self.more}"
+                f"and {passed_words(returned, len(quiet), 'adversarial test')}; these do "
+                f"not affect the result{self.more}"
             )
         if (rest := len(report.verdicts) - len(rows) - len(quiet)) and rows:
             console.print(f"  and {counted(rest, 'other test')}{self.more}")

@@ -49,7 +49,7 @@ def write(
             _write_out_file(result, request, prepared), _apply_repair(result, request, prepared),
             _commit_repair(result, request, prepared, done),
         ]
-    with_missed = with_missed_requirement(result, request.least)
+    with_missed = with_missed_requirement(result, request.required)
     if request.sarif is not None:
         from agent.interfaces.sarif import sarif
 
@@ -148,7 +148,7 @@ def _commit_repair(
     from agent.interfaces.project.branch import commit_edits
     from agent.interfaces.project.display import commit_message
 
-    failed = {node: inspected.run.outcomes[node] for node in inspected.wanted}
+    failed = {node: inspected.run.outcomes[node] for node in inspected.to_heal}
     message = commit_message(result, failed, inspected.project)
     root = inspected.tree.layout.root
     done.commits.append(commit_edits(root, edited(result, inspected), message))

@@ -58,11 +58,11 @@ def plan(opener: OpenSession, request: HealRequest, display: Display, *, test: b
         if not facts.plan.has_model:
             untested = ". There is no provider to test" if test else ""
             display.terminal.say(f"{NO_MODEL}{untested}. To {USE_A_MODEL}.", "bold")
-    return HEALED if facts.usable else NOT_FIXABLE
+    return HEALED if facts.usable else NOT_FIXABLE  # exit codes 0 and 4; nothing is healed
 
 
 async def _probe(session: Session, found: ModelPlan, test: bool) -> tuple[dict[str, str], bool]:
-    """Returns a message for each model with an error or test result, and if all are usable."""
+    """Returns each model's error or test result, and whether all are usable."""
     results: dict[str, str] = {}
     usable = True
     choices = (*found.choices, *found.fallbacks)

@@ -162,8 +162,7 @@ def with_evidence(proof: Proof, evidence: Evidence, budget_s: float) -> Proof:
     if evidence.mutants:
         lines = "the repaired function" if evidence.whole_function else "the repaired lines"
         why += f"; the tests kill {evidence.killed} of {evidence.mutants} mutants of {lines}"
-    lacking = _lacking_for_e4(evidence, budget_s)
-    if lacking:
+    if lacking := _lacking_for_e4(evidence, budget_s):
         return Proof(level="E3", why=why, evidence=evidence).limited(lacking)
     return Proof(level="E4", why=f"{why}; {evidence.reruns} re-runs agree", evidence=evidence)
 
@@ -204,7 +203,7 @@ async def prove(state: State, ctx: Context) -> State:
     report = ctx.store.get(state["report_id"], Report)
     suite = ctx.store.get(state["suite_id"], Suite)
     if not is_repaired(state):
-        suite = suite.revealed()  # a test is held out only from a repair
+        suite = suite.revealed()  # without a repair, nothing is held out
     solution = ctx.store.get(state["solution_id"], Solution)
     base = ctx.store.get(state["base_id"], Solution).with_entry(solution.entry)
     read = _texts_seen_by_model(state, ctx, base) if state.get("strategy") == "model" else ""
@@ -219,7 +218,7 @@ async def prove(state: State, ctx: Context) -> State:
     if first is not None and first.trusted and not any(one.fails for one in first.trusted):
         proof = proof.limited(CHANGED_FOR_DERIVED, at_most="E4" if is_drafted else "E0")
     objection = f"the critic objects: {state['objection']}" if state.get("objection") else ""
-    for doubt in filter(None, (objection, state.get("risk"))):
+    for doubt in filter(None, (objection, state.get("risk"))):  # `risk`: an added risky call
         proof = proof.limited(doubt, at_most="E1")
     budget_s = min(ctx.settings.proof_s, ctx.seconds_left - CLOSING_S)
     competing: Alternatives | None = None
@@ -250,37 +249,38 @@ async def prove(state: State, ctx: Context) -> State:
     if is_repaired(state):
         estimate = await in_thread(
             confidence, solution, base, suite.visible, proof, evidence, state["strategy"],
-            chosen=chosen, agreed=_agrees_with_reserve(state, ctx, solution),
+            chosen=chosen, agreed=_agrees_with_earlier_repair(state, ctx, solution),
             from_draft=base.origin == "model" and (state["strategy"] == "search" or is_small(ctx)),
             suite=0 if ctx.task.project is None or report.untested
             else ctx.task.project.suite_size,
         )
     elif "written_id" in state:
         estimate = ctx.store.get(state["written_id"], Estimate)
-    chance, unsure = (None, "") if estimate is None else (estimate.probability, estimate.reason)
+    chance = None if estimate is None else estimate.probability
+    unsure_reason = "" if estimate is None else estimate.reason
     late = report.untested or any(one.reason == NOT_IN_TIME for one in report.verdicts)
     if chance is not None and late and chance > MAX_PARTIAL_CONFIDENCE:
-        chance, unsure = MAX_PARTIAL_CONFIDENCE, "there was no time to run and verify every test"
+        chance = MAX_PARTIAL_CONFIDENCE
+        unsure_reason = "there was no time to run and verify every test"
     proved = Proved(
-        **dict(proof), confidence=chance, unsure=unsure,
+        **dict(proof), confidence=chance, unsure=unsure_reason,
         features={} if estimate is None else estimate.features,
     )
     ctx.emit(proved)
     update: State = {
         "proof": proof.level, "proof_why": proof.why,
-        "confidence": 1.0 if chance is None else chance, "unsure": unsure,
+        "confidence": 1.0 if chance is None else chance, "unsure": unsure_reason,
     }
     if proved.has_no_competing_patch:
         update["alternatives_id"] = ""
     if competing is not None:
         update["alternatives_id"] = ctx.store.put(competing)
-        asked = question(competing, base)
-        if asked is not None:
+        if (asked := question(competing, base)) is not None:
             ctx.emit(Ambiguous(iteration=state["iteration"], competing=asked))
     return update
 
 
-def _agrees_with_reserve(state: State, ctx: Context, solution: Solution) -> bool:
+def _agrees_with_earlier_repair(state: State, ctx: Context, solution: Solution) -> bool:
     if not state.get("unsure_repair_id") or state["strategy"] != "model":
         return False
     reserve = ctx.store.get(state["unsure_repair_id"], ReservePatch)

@@ -195,7 +195,7 @@ def _without(report: Report, names: Sequence[str]) -> Report:
 async def _replay_fixes(
     ctx: Context, base: Solution, tests: Sequence[TestCase], failure: FailureKey
 ) -> State:
-    """Raises: MemoryFault."""
+    """Raises `MemoryFault`."""
     began = time.monotonic()
     codes = [test.code for test in tests]
     for offer in applicable_fixes(ctx.memory, failure, base, ctx.task.project):

@@ -236,7 +236,7 @@ def edits_by_cost(
     numbers = count()
     pending: list[tuple[float, int, Edit | _PendingNode]] = []
     for node in nodes:
-        if node not in program.hidden:
+        if node not in program.fixed_nodes:
             pending_node = propose.pending_node(node)
             pending.append((pending_node.bound, next(numbers), pending_node))
     heapq.heapify(pending)

@@ -30,7 +30,7 @@ MIN_SIMILARITY = 0.75
 def number(program: Program, node: ast.Constant) -> Iterator[Splice]:
     """Replaces a number by a neighbouring, common or scaled one, or by a variable."""
     value = node.value
-    if type(value) not in (int, float) or node in program.hidden:
+    if type(value) not in (int, float) or node in program.fixed_nodes:
         return
     assert isinstance(value, int | float)
     parent = program.parents.get(node)
@@ -84,7 +84,7 @@ def truth(program: Program, node: ast.Constant) -> Iterator[Splice]:
 def string(program: Program, node: ast.Constant) -> Iterator[Splice]:
     """Changes a string slightly, or replaces it by another string of the program."""
     value = node.value
-    if not isinstance(value, str) or node in program.hidden:
+    if not isinstance(value, str) or node in program.fixed_nodes:
         return
 
     def put(text: str, cost: float) -> Splice:
@@ -138,7 +138,7 @@ def respelled_returns(program: Program, node: Function) -> Iterator[Splice]:
         (one.value, one) for statement in ast.walk(node) if isinstance(statement, ast.Return)
         for one in ast.walk(statement)
         if isinstance(one, ast.Constant) and isinstance(one.value, str)
-        and one not in program.hidden
+        and one not in program.fixed_nodes
         and isinstance(program.parents.get(one), ast.Return | ast.IfExp)
     ]
     if len(places) < 2:
@@ -157,7 +157,7 @@ def respelled_returns(program: Program, node: Function) -> Iterator[Splice]:
 
 def comma(program: Program, node: ast.Constant) -> Iterator[Splice]:
     """Adds a comma between adjacent strings that are concatenated implicitly."""
-    if not isinstance(node.value, str) or node in program.hidden:
+    if not isinstance(node.value, str) or node in program.fixed_nodes:
         return
     parent = program.parents.get(node)
     if not isinstance(parent, ast.List | ast.Tuple | ast.Set | ast.Call):
@@ -184,7 +184,7 @@ def comma(program: Program, node: ast.Constant) -> Iterator[Splice]:
 
 def f_prefix(program: Program, node: ast.Constant) -> Iterator[Splice]:
     """Adds a forgotten `f` before a string with a variable in braces."""
-    if not isinstance(node.value, str) or node in program.hidden or "{" not in node.value:
+    if not isinstance(node.value, str) or node in program.fixed_nodes or "{" not in node.value:
         return
     names = {match[1] for match in _FIELD.finditer(node.value)}
     text = program.code(node)
@@ -211,7 +211,7 @@ def number_format(program: Program, node: ast.JoinedStr) -> Iterator[Splice]:
 def date_format(program: Program, node: ast.Constant) -> Iterator[Splice]:
     """Swaps two directives of a date format, or changes the case of one."""
     value = node.value
-    if not isinstance(value, str) or node in program.hidden:
+    if not isinstance(value, str) or node in program.fixed_nodes:
         return
     found = [*_DIRECTIVE.finditer(value)]
     text = program.code(node)
@@ -234,7 +234,7 @@ def date_format(program: Program, node: ast.Constant) -> Iterator[Splice]:
 def observed_key(program: Program, node: ast.Constant) -> Iterator[Splice]:
     """Replaces a key by one that a dictionary had at runtime, or a string by one of the tests."""
     value = node.value
-    if not isinstance(value, str) or node in program.hidden:
+    if not isinstance(value, str) or node in program.fixed_nodes:
         return
     parent = program.parents.get(node)
     if isinstance(parent, ast.Subscript) or (

@@ -142,7 +142,7 @@ def with_other_variable(program: Program, node: ast.stmt) -> Iterator[tuple[str,
     their costs."""
     names: dict[str, list[ast.Name]] = {}
     for one in ast.walk(node):
-        if isinstance(one, ast.Name) and one not in program.hidden:
+        if isinstance(one, ast.Name) and one not in program.fixed_nodes:
             names.setdefault(one.id, []).append(one)
     variables = program.variables(node)
     start = program.start(node)

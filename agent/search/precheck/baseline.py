@@ -1,4 +1,7 @@
-"""The pre-check of the unrepaired program, which sets the order of the tests and the limits."""
+"""The pre-check of the unrepaired program, which sets the order of the tests and the limits.
+
+A *step* is one iteration of a loop, as `StepBudget` counts them.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,15 @@ from sandbox.types import Json
 STEPS_BASELINE = 2_000_000
 STEPS_SHORT = 20_000
 """For a test that is known to hang."""
-STEPS_LEAST = 2_000
-STEPS_MOST = 4_000_000
+STEPS_LEAST, STEPS_MOST = 2_000, 4_000_000
 STEPS_FACTOR = 20
-"""The step limit of a candidate as a multiple of the base's longest test that ended."""
+"""A candidate's step limit: this times the steps of the longest test before repair."""
 CPU_MOST_S = 0.15
-"""The highest usual limit of processor seconds for one test."""
+"""The usual maximum of processor seconds for one test."""
 WALL_PER_CPU = 5
 """The wall-clock limit as a multiple of the processor seconds, for a test that only waits."""
 WATCH_DIVISOR = 10
-"""Loops are watched after 1/10 of the step limit."""
+"""Endless loops are looked for after 1/10 of the step limit."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,8 @@ class Baseline:
     """The output of a program without tests."""
     cpu_s: tuple[float, ...] = ()
     """Processor seconds of each test."""
-    hidden: bool = False
-    """Whether a run that ended seemed to repeat itself, so that watching loops is unreliable."""
+    has_hidden_state: bool = False
+    """Whether a run that ended looked endless, so that loop detection is switched off."""
 
     @property
     def failing(self) -> list[int]:
@@ -48,7 +50,7 @@ class Baseline:
         return self._by_steps([i for i, one in enumerate(self.results) if one.passed[0]])
 
     def is_precheckable(self, place: int) -> bool:
-        """Whether a candidate that behaves like the base passes this test within its limits."""
+        """Whether a candidate that behaves like the unrepaired program passes within its limits."""
         return self.results[place].passed[0] is True and self.cpu_s[place] < CPU_MOST_S
 
     @property
@@ -58,22 +60,20 @@ class Baseline:
 
     @property
     def watch_at(self) -> int:
-        """The step from which on loops are watched, beyond the base's longest test; 0 is never."""
-        return 0 if self.hidden else self.step_limit // WATCH_DIVISOR
+        """The step from which on endless loops are looked for; 0 is never."""
+        return 0 if self.has_hidden_state else self.step_limit // WATCH_DIVISOR
 
     @property
     def longest_s(self) -> float:
-        """Processor seconds of the base's longest test that ended."""
+        """Processor seconds of the longest test of the unrepaired program that ended."""
         return self._most(self.cpu_s)
 
     def _most(self, spent: Sequence[float]) -> float:
         pairs = zip(spent, self.results, strict=False)
         return max((one for one, run in pairs if run.outcome != "timeout"), default=0)
 
-    def _by_steps(self, indices: list[int]) -> list[int]:
-        return sorted(indices, key=lambda index: (
-            self.results[index].outcome == "timeout", self.steps[index], index,
-        ))
+    def _by_steps(self, tests: list[int]) -> list[int]:
+        return sorted(tests, key=lambda i: (self.results[i].outcome == "timeout", self.steps[i], i))
 
 
 def limits(steps: int, cpu_s: float, watch_at: int = 0) -> Json:

@@ -30,10 +30,10 @@ _FROM = re.compile(r"cannot import name '\w+' from '([\w.]+)'")
 def importable(
     message: str, files: Mapping[str, str], package_folders: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """The modules, or the names in a module of the program, if the message reports a missing one.
+    """What a failed import could have named: modules, or names of a module; else empty.
 
     Args:
-        message: That of the exception.
+        message: The exception's text.
         files: The path of each file of the program to its text.
         package_folders: Folders of installed packages.
     """
@@ -46,7 +46,7 @@ def importable(
 
 
 def members(message: str) -> tuple[str, ...]:
-    """The public names of the built-in type or module that lacks the name in the message."""
+    """The public names of the built-in type or module that the message is about."""
     owner: object = None
     if found := _MODULE.search(message):
         name = found[1] or found[2]

@@ -183,22 +183,22 @@ class Prechecker:
     async def _measured(self) -> Baseline:
         """Runs all tests in one process; each in its own if one of them ends the process."""
         tests = [*range(self._count)]
-        rows, output, hidden = await self._run_base(tests)
+        rows, output, has_hidden_state = await self._run_base(tests)
         if rows is None and self._count > 1:
             alone = [await self._run_base([test]) for test in tests]
             rows = [(one or [LOST_ROW])[0] for one, _, _ in alone]
             output = next((text for _, text, _ in alone if text is not None), None)
-            hidden = any(is_hidden for _, _, is_hidden in alone)
+            has_hidden_state = any(is_hidden for _, _, is_hidden in alone)
         rows = rows or [LOST_ROW] * self._count
         return Baseline(
-            results=tuple(one.result for one in rows), steps=tuple(one.steps for one in rows),
-            output=output, cpu_s=tuple(one.cpu_s for one in rows), hidden=hidden,
+            tuple(one.result for one in rows), tuple(one.steps for one in rows), output,
+            tuple(one.cpu_s for one in rows), has_hidden_state,
         )
 
     async def _run_base(
         self, tests: Sequence[int]
     ) -> tuple[list[BaseRow] | None, str | None, bool]:
-        """The base's rows, or `None` if its process ended, its output, and `Baseline.hidden`."""
+        """The rows (`None` if the process ended), the output and `Baseline.has_hidden_state`."""
         item: Json = {
             "kind": "baseline", "text": self._base, "tests": [*tests], "hanging": [*self._hanging],
             "short_steps": STEPS_SHORT, "limits": limits(STEPS_BASELINE, BASELINE_CPU_S),

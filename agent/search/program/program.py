@@ -185,7 +185,7 @@ class Program(Scopes):
         return tuple(found)
 
     @cached_property
-    def hidden(self) -> frozenset[ast.AST]:
+    def fixed_nodes(self) -> frozenset[ast.AST]:
         """Nodes that are neither edited nor copied: docstrings, annotations, match patterns, the
         `__name__` condition, entries of large tables, the texts of f-strings, and their values
         whose position Python reports wrongly."""
@@ -232,7 +232,7 @@ class Program(Scopes):
         found: dict[ast.AST, dict[str, ast.expr]] = {}
         known = {*self.functions, *self.imported, *BUILTINS}
         for node in self.nodes:
-            if not isinstance(node, ast.expr) or node in self.hidden:
+            if not isinstance(node, ast.expr) or node in self.fixed_nodes:
                 continue
             context = getattr(node, "ctx", None) or ast.Load()
             if not isinstance(context, ast.Load) or isinstance(node, ast.Slice | ast.Starred):

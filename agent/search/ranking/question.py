@@ -160,7 +160,7 @@ def answered_test(patches: CompetingPatches, answer: str) -> TestCase | None:
 
 def answer_warning(patches: CompetingPatches, answer: str) -> str:
     """Warns of an answer that may be a mistake: a label that may be a value, or a value that no
-    patch gives; empty if it is neither. Raises: BadAnswer."""
+    patch gives; empty if it is neither. Raises `BadAnswer`."""
     test = answered_test(patches, answer)
     text = answer.strip()
     label = next((one for one in patches.behaviours if one.label == text.upper()), None)

@@ -18,8 +18,8 @@ _NEVER_CALLED = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Constant, ast.Joine
          ast.Compare, ast.BoolOp, ast.ListComp)
 """Expressions that are never called."""
 _WITH_EFFECT = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom)
-IMPORTED, UNKNOWN = 0.2, 1.1
-"""Cost of an unbound name of the original text, which may lack its import, and of a new one."""
+NOT_IMPORTED, UNKNOWN = 0.2, 1.1
+"""Cost of an unbound name: in the original text (its import may be missing), or new."""
 
 
 def implausibility(text: str, names: frozenset[str]) -> float:
@@ -34,13 +34,13 @@ def implausibility(text: str, names: frozenset[str]) -> float:
         tree = parse(text)
         unbound = _unbound(symtable.symtable(text, "<text>", "exec"))
     return sum(map(_node_cost, ast.walk(tree))) + sum(
-        IMPORTED if name in names else UNKNOWN for name in set(unbound) - _KNOWN
+        NOT_IMPORTED if name in names else UNKNOWN for name in set(unbound) - _KNOWN
     )
 
 
 def has_code(text: str) -> bool:
-    """Whether a text that compiles is more than comments, constants and names, such as prose that
-    was commented out."""
+    """Whether a text that compiles is more than comments, constants and names; commented-out prose
+    is not."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         body = parse(text).body
@@ -92,7 +92,7 @@ def _node_cost(node: ast.AST) -> float:
 
 
 def _accepts_arguments(func: ast.expr, count: int) -> bool:
-    """Whether a built-in function accepts so many arguments; true if that is unknown."""
+    """Whether a built-in function accepts `count` arguments; true if unknown."""
     signature = _signature(func.id) if isinstance(func, ast.Name) else None
     try:
         if signature is not None:

@@ -45,8 +45,8 @@ def probes(
         names: The functions and classes of the program that may be called.
         tests: The code of the tests.
         most: The maximum number of calls.
-        stateful: Also varies sequences of calls on one object, and if calls are missing, adds some
-            with numbers further and further from those of the tests.
+        stateful: Also varies sequences of calls on one object; if fewer than `most` calls are
+            found, adds some with more distant numbers.
     """
     seeds = seeds_of(frozenset(names), tests, stateful)
     if not seeds:
@@ -370,10 +370,10 @@ def _items(value: dict[Any, Any], pool: Pool, rng: random.Random) -> dict[Any, A
 
 
 def sequences(tree: ast.Module, names: frozenset[str]) -> Iterator[TestedCall]:
-    """Yields, for each `assert` that compares with a literal, the calls before it as one call.
+    """Yields, for each `assert` that compares with a literal, one call that makes all calls so far.
 
-    Ends at the first statement of another kind, or with an argument that is not a literal. If an
-    object is created again under its name, a new sequence begins.
+    Stops at any other statement or non-literal argument. A new object of the same name starts a
+    new sequence.
     """
     made: dict[str, ast.Call] = {}
     steps: list[ast.expr] = []

@@ -111,7 +111,7 @@ def differences(before: str, after: str) -> Iterator[tuple[str, int, int, int, i
 def _splices(program: Program) -> Iterator[Splice]:
     """All mutations of a program, without annotations and the like."""
     for node in program.nodes:
-        if node in program.hidden:
+        if node in program.fixed_nodes:
             continue
         for mutation in MUTATIONS:
             if isinstance(node, mutation.kinds):

@@ -107,7 +107,7 @@ def _splices(program: Program, other: str) -> Iterator[Splice]:
     """Edits of a program around the places that differ from `other`."""
     region = _region(program, other)
     for node in region.around:
-        if node in program.hidden:
+        if node in program.fixed_nodes:
             continue
         read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
         is_value = read and not isinstance(node, ast.Slice | ast.Starred)

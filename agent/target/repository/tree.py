@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
-from agent.core.domain import address
+from agent.core.domain import digest
 from agent.core.pytest_settings import CONFIGURATIONS
 from agent.target.interpreter import ENVIRONMENTS
 from agent.target.repository.git import GitError, git
@@ -81,7 +81,7 @@ class ProjectTree:
     def protected(self) -> Mapping[str, str]:
         """Files that no repair may change: path to the address of its text."""
         return {
-            path: address(text) for path, text in self.files.items() if path not in self.editable
+            path: digest(text) for path, text in self.files.items() if path not in self.editable
         }
 
 

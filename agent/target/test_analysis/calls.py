@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from agent.core.domain import Solution, TestCase, address
+from agent.core.domain import Solution, TestCase, digest
 from agent.core.trees import expression, literal, literal_source
 from agent.target.discovery.effects import keeps_state
 from agent.target.parsing import (
@@ -389,4 +389,4 @@ class _CallReader:
 
 def _short(text: str) -> str:
     """The hash of a history that is too long, since each call extends it; else the text."""
-    return text if len(text) <= LONGEST_HISTORY else f"{address(text)}, then "
+    return text if len(text) <= LONGEST_HISTORY else f"{digest(text)}, then "

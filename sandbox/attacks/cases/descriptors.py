@@ -1,4 +1,4 @@
-"""Attacks by file descriptors: reads inherited ones, passes them on, uses them up."""
+"""Attacks by file descriptors: read inherited ones, pass them on, use them up."""
 
 
 def find_a_secret_in_an_inherited_descriptor():
@@ -9,12 +9,12 @@ def find_a_secret_in_an_inherited_descriptor():
                 return
         except OSError:
             continue
-    found(False)
+    require(False)
 
 
 def pass_a_descriptor_over_a_socket():
     """pass a descriptor over a socket"""
-    one, _ = ends(1)
+    one, _ = socket_pair(1)
     byte = ctypes.create_string_buffer(b"x")
     rights = ctypes.create_string_buffer(
         (20).to_bytes(8, sys.byteorder)
@@ -25,17 +25,17 @@ def pass_a_descriptor_over_a_socket():
     call("sendmsg", one, message, 0)
 
 
-def take_a_descriptor_from_a_socket():
-    """take a descriptor from a socket"""
-    one, other = ends(1)
+def receive_a_descriptor_from_a_socket():
+    """receive a descriptor from a socket"""
+    one, other = socket_pair(1)
     os.write(other, b"x")
     byte = ctypes.create_string_buffer(1)
     part = words(ctypes.addressof(byte), 1)
     call("recvmsg", one, words(0, 0, ctypes.addressof(part), 1, 0, 0, 0), 0)
 
 
-def take_every_descriptor():
-    """take every descriptor"""
+def use_up_all_descriptors():
+    """use up all descriptors"""
     for _ in range(200):
         os.dup(1)
 
@@ -58,7 +58,7 @@ def write_a_verdict_to_every_descriptor():
             written += os.write(descriptor, forged)
         except OSError:
             continue
-    found(written)
+    require(written)
     time.sleep(0.3)
 
 

@@ -1,39 +1,39 @@
-"""Attacks on files: reads, writes, leaves the job's folder, opens devices."""
+"""Attacks on files and devices; `prelude.py` has the helpers, such as `targets` and `require`."""
 
 
 def read_the_list_of_users():
     """read the list of users"""
-    found(open("/etc/passwd").read(1))
+    require(open("/etc/passwd").read(1))
 
 
 def read_a_private_key_in_the_home_folder():
     """read a private key in the home folder"""
-    found(secret("private") in open(world["private_file"], "rb").read())
+    require(secret("private") in open(targets["private_file"], "rb").read())
 
 
 def read_a_file_that_everyone_may_read():
     """read a file that everyone may read"""
-    found(secret("private") in open(world["open_file"], "rb").read())
+    require(secret("private") in open(targets["open_file"], "rb").read())
 
 
 def read_the_app_s_source():
     """read the app's source"""
-    found(open(world["source"]).read(1))
+    require(open(targets["source"]).read(1))
 
 
 def list_the_app_s_folder():
     """list the app's folder"""
-    found(os.listdir(world["folder"]))
+    require(os.listdir(targets["folder"]))
 
 
 def read_a_package_that_was_not_given():
     """read a package that was not given"""
-    found(open(world["packages"] + "/of_the_world.py").read())
+    require(open(targets["other_packages"] + "/other_module.py").read())
 
 
-def look_at_the_folders_of_other_jobs():
-    """look at the folders of other jobs"""
-    found(os.listdir(os.getcwd() + "/../../.."))
+def list_the_folders_of_other_jobs():
+    """list the folders of other jobs"""
+    require(os.listdir(os.getcwd() + "/../../.."))
 
 
 def write_beside_its_own_folder():
@@ -50,89 +50,89 @@ def move_its_own_folder_away():
 
 def list_the_root():
     """list the root"""
-    found(os.listdir("/"))
+    require(os.listdir("/"))
 
 
-def read_by_a_path_of_many_dots():
-    """read by a path of many dots"""
-    found(open("../" * 40 + "etc/passwd").read(1))
+def read_by_a_path_of_many():
+    """read by a path of many .."""
+    require(open("../" * 40 + "etc/passwd").read(1))
 
 
-def read_through_a_root_of_proc():
-    """read through a root of /proc"""
-    found(open("/proc/self/root/etc/passwd").read(1))
+def read_through_proc_self_root():
+    """read through /proc/self/root"""
+    require(open("/proc/self/root/etc/passwd").read(1))
 
 
 def read_through_a_link_out_of_the_folder():
     """read through a link out of the folder"""
     os.symlink("/etc/passwd", "link")
-    found(open("link").read(1))
+    require(open("link").read(1))
 
 
-def read_after_going_there():
-    """read after going there"""
+def read_after_chdir():
+    """read after chdir"""
     os.chdir("/etc")
-    found(open("passwd").read(1))
+    require(open("passwd").read(1))
 
 
-def read_from_a_handle_on_a_folder():
-    """read from a handle on a folder"""
+def read_by_a_folder_s_descriptor():
+    """read by a folder's descriptor"""
     folder = os.open("/etc", os.O_PATH)
-    found(os.read(os.open("passwd", os.O_RDONLY, dir_fd=folder), 1))
+    require(os.read(os.open("passwd", os.O_RDONLY, dir_fd=folder), 1))
 
 
-def read_by_the_newer_call():
-    """read by the newer call"""
-    found(os.read(call("openat2", -100, b"/etc/passwd", words(0, 0, 0), 24), 1))
+def read_with_openat2():
+    """read with openat2"""
+    require(os.read(call("openat2", -100, b"/etc/passwd", words(0, 0, 0), 24), 1))
 
 
-def write_where_anyone_may():
-    """write where anyone may"""
-    open(world["open_folder"] + f"/{os.getpid()}", "x").close()
+def write_in_a_0777_folder():
+    """write in a 0777 folder"""
+    open(targets["open_folder"] + f"/{os.getpid()}", "x").close()
 
 
-def write_a_file_that_anyone_may():
-    """write a file that anyone may"""
-    with open(world["open_folder"] + "/prey", "r+b", 0) as file:
-        file.write(b"prey")
+def write_a_file_of_mode_0666():
+    """write a file of mode 0666"""
+    with open(targets["open_folder"] + "/writable", "r+b", 0) as file:
+        file.write(b"text")
 
 
-def shorten_a_file_that_anyone_may_write():
-    """shorten a file that anyone may write"""
-    os.truncate(world["open_folder"] + "/prey", 4)
+def truncate_a_file_of_mode_0666():
+    """truncate a file of mode 0666"""
+    os.truncate(targets["open_folder"] + "/writable", 4)
 
 
-def make_a_folder_where_anyone_may():
-    """make a folder where anyone may"""
-    os.mkdir(world["open_folder"] + f"/folder-{os.getpid()}")
+def make_a_folder_in_a_0777_folder():
+    """make a folder in a 0777 folder"""
+    os.mkdir(targets["open_folder"] + f"/folder-{os.getpid()}")
 
 
 def remove_a_file_of_the_host():
     """remove a file of the host"""
-    path = world["open_folder"] + "/doomed"
+    path = targets["open_folder"] + "/removable"
     os.unlink(path)
     open(path, "x").close()
 
 
 def remove_a_folder_of_the_host():
     """remove a folder of the host"""
-    os.rmdir(world["open_folder"] + "/full")
+    os.rmdir(targets["open_folder"] + "/full")
 
 
 def link_a_file_of_the_host_into_the_folder():
     """link a file of the host into the folder"""
-    os.link(world["open_folder"] + "/prey", f"mine-{os.getpid()}")
+    os.link(targets["open_folder"] + "/writable", f"mine-{os.getpid()}")
 
 
 def move_a_file_out_of_the_folder():
     """move a file out of the folder"""
     open("own", "w").close()
-    os.rename("own", world["open_folder"] + f"/moved-{os.getpid()}")
+    os.rename("own", targets["open_folder"] + f"/moved-{os.getpid()}")
 
 
-def make_a_pipe_for_others_to_find():
-    """make a pipe for others to find"""
-    os.mknod(world["open_folder"] + f"/pipe-{os.getpid()}", 0o010600)
+def make_a_named_pipe_in_a_0777_folder():
+    """make a named pipe in a 0777 folder"""
+    os.mknod(targets["open_folder"] + f"/pipe-{os.getpid()}", 0o010600)
 
 
 def make_a_device():
@@ -140,19 +140,19 @@ def make_a_device():
     os.mknod(f"device-{os.getpid()}", 0o020600, os.makedev(1, 3))
 
 
-def loosen_the_mode_of_a_host_s_file():
-    """loosen the mode of a host's file"""
-    call("fchmodat", -100, world["open_file"].encode(), 0o644, 0)
+def chmod_a_host_s_file():
+    """chmod a host's file"""
+    call("fchmodat", -100, targets["open_file"].encode(), 0o644, 0)
 
 
-def loosen_a_package_it_may_read():
-    """loosen a package it may read"""
-    os.fchmod(os.open(world["site"] + "/of_a_site.py", os.O_RDONLY), 0o644)
+def chmod_a_package_it_may_read():
+    """chmod a package it may read"""
+    os.fchmod(os.open(targets["given_packages"] + "/given_module.py", os.O_RDONLY), 0o644)
 
 
 def write_a_package_it_may_read():
     """write a package it may read"""
-    os.open(world["site"] + "/of_a_site.py", os.O_RDWR)
+    os.open(targets["given_packages"] + "/given_module.py", os.O_RDWR)
 
 
 def write_the_standard_library():
@@ -160,31 +160,31 @@ def write_the_standard_library():
     os.open(os.__file__, os.O_RDWR)
 
 
-def give_a_host_s_file_away():
-    """give a host's file away"""
-    os.chown(world["open_file"], -1, -1)
+def chown_a_host_s_file():
+    """chown a host's file"""
+    os.chown(targets["open_file"], -1, -1)
 
 
 def set_the_times_of_a_host_s_file():
     """set the times of a host's file"""
-    call("utimensat", -100, world["open_file"].encode(), 0, 0)
+    call("utimensat", -100, targets["open_file"].encode(), 0, 0)
 
 
-def mark_a_host_s_file():
-    """mark a host's file"""
-    os.setxattr(world["open_folder"] + "/prey", "user.mark", b"x")
+def setxattr_on_a_file():
+    """setxattr on a file"""
+    os.setxattr(targets["open_folder"] + "/writable", "user.mark", b"x")
 
 
-def take_a_file_s_handle():
-    """take a file's handle"""
+def get_a_file_s_handle():
+    """get a file's handle"""
     handle = ctypes.create_string_buffer((128).to_bytes(4, sys.byteorder), 136)
-    call("name_to_handle_at", -100, world["open_file"].encode(), handle, words(0), 0)
+    call("name_to_handle_at", -100, targets["open_file"].encode(), handle, words(0), 0)
 
 
 def open_a_file_by_its_handle():
     """open a file by its handle"""
     handle = ctypes.create_string_buffer((128).to_bytes(4, sys.byteorder), 136)
-    name = world["open_file"].encode()
+    name = targets["open_file"].encode()
     call_or(-1, "name_to_handle_at", -100, name, handle, words(0), 0)
     folder = call_or(-1, "openat", -100, b"/", 0)
     call("open_by_handle_at", folder, handle, 0)
@@ -212,7 +212,7 @@ def read_the_machine_s_memory():
 
 def write_shared_memory():
     """write shared memory"""
-    os.open("/dev/shm/" + world["token"], os.O_CREAT)
+    os.open("/dev/shm/" + targets["token"], os.O_CREAT)
 
 
 def open_a_terminal():
@@ -228,7 +228,7 @@ def type_into_a_terminal():
 
 def list_the_system_s_devices():
     """list the system's devices"""
-    found(os.listdir("/sys/class"))
+    require(os.listdir("/sys/class"))
 
 
 def write_a_setting_of_the_kernel():
@@ -236,20 +236,20 @@ def write_a_setting_of_the_kernel():
     os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY)
 
 
-def reach_the_emergency_keys():
-    """reach the emergency keys"""
+def open_proc_sysrq_trigger():
+    """open /proc/sysrq-trigger"""
     os.open("/proc/sysrq-trigger", os.O_WRONLY)
 
 
 def make_a_control_group():
     """make a control group"""
-    path = "/sys/fs/cgroup/" + world["token"]
+    path = "/sys/fs/cgroup/" + targets["token"]
     os.mkdir(path)
     os.rmdir(path)
 
 
-def change_the_root():
-    """change the root"""
+def chroot():
+    """chroot"""
     call("chroot", b".")
 
 
@@ -258,13 +258,13 @@ def mount_a_file_system():
     call("mount", b"none", b".", b"no such kind", 0, None)
 
 
-def mount_by_the_newer_calls():
-    """mount by the newer calls"""
+def mount_with_fsopen():
+    """mount with fsopen"""
     call("fsopen", b"tmpfs", 0)
 
 
-def clone_a_tree_of_mounts():
-    """clone a tree of mounts"""
+def clone_a_mount_tree():
+    """clone a mount tree"""
     call("open_tree", -100, b"/", 1)
 
 
@@ -278,13 +278,13 @@ def unmount():
     call("umount2", b".", 0)
 
 
-def swap_the_root():
-    """swap the root"""
+def pivot_root():
+    """pivot_root"""
     call("pivot_root", b".", b".")
 
 
-def swap_to_a_file():
-    """swap to a file"""
+def swapon_a_file():
+    """swapon a file"""
     call("swapon", b"/no such file", 0)
 
 
@@ -299,8 +299,8 @@ def fill_the_disk():
     time.sleep(2)
 
 
-def fill_the_disk_with_names():
-    """fill the disk with names"""
+def use_up_the_disk_s_inodes():
+    """use up the disk's inodes"""
     for number in range(4_500):
         os.close(os.open(f"name-{number}", os.O_CREAT | os.O_WRONLY))
     time.sleep(2)

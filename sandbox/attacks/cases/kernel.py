@@ -6,31 +6,31 @@ def change_its_own_priority():
     call("setpriority", 0, 0, 1)
 
 
-def move_itself_to_all_cores():
-    """move itself to all cores"""
+def change_its_own_cpu_affinity():
+    """change its own CPU affinity"""
     call("sched_setaffinity", 0, 128, ctypes.create_string_buffer(b"\xff" * 128))
 
 
-def load_a_program_into_the_kernel():
-    """load a program into the kernel"""
+def call_bpf():
+    """call bpf"""
     call("bpf", 0, ctypes.create_string_buffer(8192), 8192)
 
 
-def count_the_processor_s_events():
-    """count the processor's events"""
+def count_processor_events_with_perf_event_open():
+    """count processor events with perf_event_open"""
     kinds = ctypes.create_string_buffer(128)
     ctypes.memmove(kinds, halves(1, 112), 8)
     ctypes.memmove(ctypes.addressof(kinds) + 40, words(0x60), 8)
     call("perf_event_open", kinds, 0, -1, -1, 0)
 
 
-def make_a_ring_of_calls():
-    """make a ring of calls"""
+def set_up_io_uring():
+    """set up io_uring"""
     call("io_uring_setup", 1, ctypes.create_string_buffer(120))
 
 
-def handle_page_faults():
-    """handle page faults"""
+def handle_page_faults_with_userfaultfd():
+    """handle page faults with userfaultfd"""
     call("userfaultfd", 1)
 
 
@@ -49,23 +49,23 @@ def request_a_key():
     call("request_key", b"user", b"no such key", None, -2)
 
 
-def load_another_filter():
-    """load another filter"""
+def load_another_seccomp_filter():
+    """load another seccomp filter"""
     call("seccomp", 1, 0, None)
 
 
-def load_another_filter_by_prctl():
-    """load another filter by prctl"""
+def load_another_seccomp_filter_by_prctl():
+    """load another seccomp filter by prctl"""
     call("prctl", 22, 2, None, 0, 0)
 
 
-def divert_calls():
-    """divert calls"""
+def redirect_system_calls_with_prctl():
+    """redirect system calls with prctl"""
     call("prctl", 59, 0, 0, 0, 0)
 
 
-def write_a_descriptor_table():
-    """write a descriptor table"""
+def write_the_local_descriptor_table():
+    """write the local descriptor table"""
     call("modify_ldt", 0, bytes(64), 64)
 
 
@@ -74,28 +74,28 @@ def change_the_personality():
     call("personality", 0xFFFFFFFF)
 
 
-def reach_the_machine_s_ports():
-    """reach the machine's ports"""
+def request_all_i_o_ports_with_iopl():
+    """request all I/O ports with iopl"""
     call("iopl", 0)
 
 
-def reach_some_of_the_machine_s_ports():
-    """reach some of the machine's ports"""
+def request_one_i_o_port_with_ioperm():
+    """request one I/O port with ioperm"""
     call("ioperm", 0, 1, 0)
 
 
-def start_another_kernel():
-    """start another kernel"""
+def load_another_kernel_with_kexec_load():
+    """load another kernel with kexec_load"""
     call("kexec_load", 0, 4096, None, 0)
 
 
-def load_a_module():
-    """load a module"""
+def load_a_kernel_module():
+    """load a kernel module"""
     call("init_module", None, 0, b"")
 
 
-def unload_a_module():
-    """unload a module"""
+def unload_a_kernel_module():
+    """unload a kernel module"""
     call("delete_module", b"no such module", 0x800)
 
 
@@ -114,13 +114,13 @@ def set_the_time_of_day():
     call("settimeofday", 1, None)
 
 
-def bend_the_clock():
-    """bend the clock"""
+def adjust_the_clock():
+    """adjust the clock"""
     call("clock_adjtime", 0, ctypes.create_string_buffer(512))
 
 
-def name_the_host():
-    """name the host"""
+def set_the_host_name():
+    """set the host name"""
     call("sethostname", b"x", -1)
 
 
@@ -129,8 +129,8 @@ def set_a_quota():
     call("quotactl", -0x7FFFFF00, None, 0, None)
 
 
-def switch_accounting():
-    """switch accounting"""
+def switch_process_accounting():
+    """switch process accounting"""
     call("acct", b"/no such file")
 
 
@@ -139,60 +139,60 @@ def read_the_kernel_s_log():
     call("syslog", 10, None, 0)
 
 
-def leave_for_a_new_user_namespace():
-    """leave for a new user namespace"""
+def enter_a_new_user_namespace():
+    """enter a new user namespace"""
     call("unshare", 0x10000000)
 
 
-def leave_for_a_new_network():
-    """leave for a new network"""
+def enter_a_new_network_namespace():
+    """enter a new network namespace"""
     call("unshare", 0x50000000)
 
 
-def leave_for_new_mounts():
-    """leave for new mounts"""
+def enter_a_new_mount_namespace():
+    """enter a new mount namespace"""
     call("unshare", 0x10020000)
 
 
-def leave_for_new_process_numbers():
-    """leave for new process numbers"""
+def enter_a_new_pid_namespace():
+    """enter a new PID namespace"""
     call("unshare", 0x30000000)
 
 
-def enter_a_namespace():
-    """enter a namespace"""
+def enter_a_namespace_with_setns():
+    """enter a namespace with setns"""
     call("setns", -1, 0)
 
 
-def shared_memory_of_system_v():
-    """shared memory of System V"""
+def make_system_v_shared_memory():
+    """make System V shared memory"""
     call("shmctl", call("shmget", 0, 4096, 0o600), 0, None)
 
 
-def semaphores_of_system_v():
-    """semaphores of System V"""
+def make_system_v_semaphores():
+    """make System V semaphores"""
     call("semctl", call("semget", 0, 1, 0o600), 0, 0, 0)
 
 
-def messages_of_system_v():
-    """messages of System V"""
+def make_a_system_v_message_queue():
+    """make a System V message queue"""
     call("msgctl", call("msgget", 0, 0o600), 0, None)
 
 
-def a_message_queue():
-    """a message queue"""
-    name = world["token"].encode() + str(os.getpid()).encode()
+def make_a_posix_message_queue():
+    """make a POSIX message queue"""
+    name = targets["token"].encode() + str(os.getpid()).encode()
     call("mq_open", name, os.O_CREAT | os.O_RDWR, 0o600, None)
     call("mq_unlink", name)
 
 
-def a_file_in_memory():
-    """a file in memory"""
+def make_a_file_in_memory():
+    """make a file in memory"""
     call("memfd_create", b"name", 0)
 
 
-def secret_memory():
-    """secret memory"""
+def make_secret_memory():
+    """make secret memory"""
     call("memfd_secret", 0)
 
 
@@ -216,8 +216,8 @@ def lock_all_memory():
     call("mlockall", 2)
 
 
-def bind_memory_to_a_node():
-    """bind memory to a node"""
+def set_the_numa_memory_policy():
+    """set the NUMA memory policy"""
     call("set_mempolicy", 0, None, 0)
 
 
@@ -236,8 +236,8 @@ def change_the_group():
     call("setresgid", -1, -1, -1)
 
 
-def leave_all_groups():
-    """leave all groups"""
+def drop_all_groups():
+    """drop all groups"""
     call("setgroups", 0, None)
 
 
@@ -246,16 +246,16 @@ def set_capabilities():
     call("capset", halves(0x20080522, 0), halves(*[0] * 6))
 
 
-def call_by_the_numbers_of_32_bit_programs():
-    """call by the numbers of 32-bit programs"""
+def make_a_32_bit_system_call():
+    """make a 32-bit system call"""
     machine_code(b"\xb8\x14\0\0\0\xcd\x80\xc3")()
 
 
-def call_by_the_numbers_of_x32_programs():
-    """call by the numbers of x32 programs"""
+def make_an_x32_system_call():
+    """make an x32 system call"""
     forking_code(0x40000000 + syscall_number("getpid"))()
 
 
-def rebuild_the_jail_around_itself():
-    """rebuild the jail around itself"""
+def query_landlock():
+    """query Landlock"""
     call("landlock_create_ruleset", None, 0, 1)

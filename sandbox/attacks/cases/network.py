@@ -1,34 +1,34 @@
-"""Attacks by sockets: on the network, on the host's sockets, on the kernel."""
+"""Attacks by sockets on the network, on the host's sockets and on the kernel."""
 
 
 def connect_to_the_host_by_tcp():
     """connect to the host by TCP"""
-    address = internet(world["port"])
+    address = internet_address(targets["port"])
     call("connect", socket(2, 1), address, len(address))
 
 
 def connect_by_python_s_own_library():
     """connect by Python's own library"""
     import socket as library
-    library.create_connection(("127.0.0.1", world["port"]), 5).close()
+    library.create_connection(("127.0.0.1", targets["port"]), 5).close()
 
 
-def open_a_socket_of_the_newer_protocol():
-    """open a socket of the newer protocol"""
+def open_an_ipv6_socket():
+    """open an IPv6 socket"""
     socket(10, 1)
 
 
 def listen_for_connections():
     """listen for connections"""
     one = socket(2, 1)
-    address = internet(0)
+    address = internet_address(0)
     call("bind", one, address, len(address))
     call("listen", one, 1)
 
 
 def send_a_datagram_by_udp():
     """send a datagram by UDP"""
-    address = internet(world["datagram_port"])
+    address = internet_address(targets["datagram_port"])
     call("sendto", socket(2, 2), b"out", 3, 0, address, len(address))
 
 
@@ -37,46 +37,46 @@ def resolve_a_name():
     result = ctypes.c_void_p()
     if libc.getaddrinfo(b"localhost", b"80", None, ctypes.byref(result)):
         socket(2, 2)  # without /etc/hosts the lookup needs a socket
-        found(False)
+        require(False)
 
 
 def connect_to_a_unix_socket_of_the_host():
     """connect to a unix socket of the host"""
-    address = unix(world["stream"])
+    address = unix_address(targets["stream"])
     call("connect", socket(1, 1), address, len(address))
 
 
 def connect_to_an_abstract_socket_of_the_host():
     """connect to an abstract socket of the host"""
-    address = unix(world["abstract"])
+    address = unix_address(targets["abstract"])
     call("connect", socket(1, 1), address, len(address))
 
 
-def turn_one_of_a_pair_of_sockets_to_the_host():
-    """turn one of a pair of sockets to the host"""
-    one, _ = ends(2)
-    address = unix(world["datagrams"])
+def connect_one_of_a_pair_of_sockets_to_the_host():
+    """connect one of a pair of sockets to the host"""
+    one, _ = socket_pair(2)
+    address = unix_address(targets["datagrams"])
     call("connect", one, address, len(address))
 
 
 def send_to_a_unix_socket_of_the_host_from_one_of_a_pair():
     """send to a unix socket of the host from one of a pair"""
-    one, _ = ends(2)
-    address = unix(world["datagrams"])
+    one, _ = socket_pair(2)
+    address = unix_address(targets["datagrams"])
     call("sendto", one, b"out", 3, 0, address, len(address))
 
 
 def send_to_an_abstract_socket_of_the_host_from_one_of_a_pair():
     """send to an abstract socket of the host from one of a pair"""
-    one, _ = ends(2)
-    address = unix(world["abstract_datagrams"])
+    one, _ = socket_pair(2)
+    address = unix_address(targets["abstract_datagrams"])
     call("sendto", one, b"out", 3, 0, address, len(address))
 
 
 def send_a_message_with_an_address_from_one_of_a_pair():
     """send a message with an address from one of a pair"""
-    one, _ = ends(2)
-    address = ctypes.create_string_buffer(unix(world["datagrams"]))
+    one, _ = socket_pair(2)
+    address = ctypes.create_string_buffer(unix_address(targets["datagrams"]))
     byte = ctypes.create_string_buffer(b"x")
     part = words(ctypes.addressof(byte), 1)
     message = words(ctypes.addressof(address), len(address) - 1, ctypes.addressof(part), 1, 0, 0, 0)
@@ -85,54 +85,54 @@ def send_a_message_with_an_address_from_one_of_a_pair():
 
 def send_many_messages_at_once():
     """send many messages at once"""
-    one, _ = ends(2)
-    address = ctypes.create_string_buffer(unix(world["datagrams"]))
+    one, _ = socket_pair(2)
+    address = ctypes.create_string_buffer(unix_address(targets["datagrams"]))
     byte = ctypes.create_string_buffer(b"x")
     part = words(ctypes.addressof(byte), 1)
-    message = words(ctypes.addressof(address), len(address) - 1, ctypes.addressof(part), 1, 0, 0, 0, 0)
+    message = words(ctypes.addressof(address), len(address) - 1, ctypes.addressof(part), 1, *[0] * 4)
     call("sendmmsg", one, message, 1, 0)
 
 
-def give_one_of_a_pair_of_sockets_a_name():
-    """give one of a pair of sockets a name"""
-    one, _ = ends(2)
-    address = unix("")
+def bind_one_of_a_pair_of_sockets():
+    """bind one of a pair of sockets"""
+    one, _ = socket_pair(2)
+    address = unix_address("")
     call("bind", one, address, len(address))
 
 
-def make_a_pair_of_another_family():
-    """make a pair of another family"""
+def make_a_pair_of_tipc_sockets():
+    """make a pair of TIPC sockets"""
     pair = (ctypes.c_int * 2)()
     call("socketpair", 30, 5, 0, pair)
 
 
-def ask_the_kernel_by_netlink():
-    """ask the kernel by netlink"""
+def open_a_netlink_socket():
+    """open a netlink socket"""
     socket(16, 3, 0)
 
 
-def reach_the_hypervisor():
-    """reach the hypervisor"""
+def open_a_vsock_socket():
+    """open a vsock socket"""
     socket(40, 1)
 
 
-def send_raw_packets():
-    """send raw packets"""
+def open_a_raw_socket():
+    """open a raw socket"""
     socket(2, 3, 1)
 
 
-def listen_to_every_packet():
-    """listen to every packet"""
+def open_a_packet_socket():
+    """open a packet socket"""
     socket(17, 3, 768)
 
 
-def use_the_kernel_s_ciphers():
-    """use the kernel's ciphers"""
+def open_a_socket_of_the_kernel_s_ciphers():
+    """open a socket of the kernel's ciphers"""
     socket(38, 5)
 
 
 def list_the_host_s_network_interfaces():
     """list the host's network interfaces"""
-    one, _ = ends(1)
+    one, _ = socket_pair(1)
     room = ctypes.create_string_buffer(4096)
     call("ioctl", one, 0x8912, words(4096, ctypes.addressof(room)))

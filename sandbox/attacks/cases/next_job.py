@@ -1,13 +1,13 @@
-"""Attacks on another job: the next one, which runs `..._next`, or one that runs meanwhile."""
+"""Attacks on the next job, which runs `..._next`, or on one that runs at the same time."""
 
 
 def leave_a_file_for_the_next_job():
     """leave a file for the next job"""
-    open("left-" + world["token"], "w").close()
+    open("left-" + targets["token"], "w").close()
 
 
 def leave_a_file_for_the_next_job_next():
-    found(os.path.exists("left-" + world["token"]))
+    require(os.path.exists("left-" + targets["token"]))
 
 
 def leave_a_module_for_the_next_job():
@@ -19,7 +19,7 @@ def leave_a_module_for_the_next_job_next():
     try:
         import left_behind
     except ImportError:
-        found(False)
+        require(False)
 
 
 def replace_a_builtin_for_the_next_job():
@@ -29,7 +29,7 @@ def replace_a_builtin_for_the_next_job():
 
 
 def replace_a_builtin_for_the_next_job_next():
-    found(abs(-1) == 42)
+    require(abs(-1) == 42)
 
 
 def replace_a_library_s_function_for_the_next_job():
@@ -40,47 +40,47 @@ def replace_a_library_s_function_for_the_next_job():
 
 def replace_a_library_s_function_for_the_next_job_next():
     import json.decoder
-    found(hasattr(json.decoder, "ready"))
+    require(hasattr(json.decoder, "ready"))
 
 
-def scribble_over_a_number_for_the_next_job():
-    """scribble over a number for the next job"""
+def overwrite_a_cached_number_for_the_next_job():
+    """overwrite a cached number for the next job"""
     ctypes.memset(id(int('199')) + 24, 200, 1)
 
 
-def scribble_over_a_number_for_the_next_job_next():
-    found(int('199') + 1000 == 1200)
+def overwrite_a_cached_number_for_the_next_job_next():
+    require(int('199') + 1000 == 1200)
 
 
-def plant_an_importer_for_the_next_job():
-    """plant an importer for the next job"""
-    sys.meta_path.insert(0, type('Planted', (), {'find_spec': lambda *_: None}))
+def add_an_importer_for_the_next_job():
+    """add an importer for the next job"""
+    sys.meta_path.insert(0, type('LeftImporter', (), {'find_spec': lambda *_: None}))
 
 
-def plant_an_importer_for_the_next_job_next():
-    found(any(one.__name__ == 'Planted' for one in sys.meta_path if isinstance(one, type)))
+def add_an_importer_for_the_next_job_next():
+    require(any(one.__name__ == 'LeftImporter' for one in sys.meta_path if isinstance(one, type)))
 
 
 def leave_a_thread_for_the_next_job():
     """leave a thread for the next job"""
     import threading
-    threading.Thread(target=time.sleep, args=(1,), name="lurker", daemon=True).start()
+    threading.Thread(target=time.sleep, args=(1,), name="left_thread", daemon=True).start()
 
 
 def leave_a_thread_for_the_next_job_next():
     import threading
-    found(any(one.name == 'lurker' for one in threading.enumerate()))
+    require(any(one.name == 'left_thread' for one in threading.enumerate()))
 
 
-def leave_a_handler_of_signals_for_the_next_job():
-    """leave a handler of signals for the next job"""
+def leave_a_signal_handler_for_the_next_job():
+    """leave a signal handler for the next job"""
     import signal
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
 
 
-def leave_a_handler_of_signals_for_the_next_job_next():
+def leave_a_signal_handler_for_the_next_job_next():
     import signal
-    found(signal.getsignal(signal.SIGUSR1) == signal.SIG_IGN)
+    require(signal.getsignal(signal.SIGUSR1) == signal.SIG_IGN)
 
 
 def change_the_environment_of_the_next_job():
@@ -89,18 +89,18 @@ def change_the_environment_of_the_next_job():
 
 
 def change_the_environment_of_the_next_job_next():
-    found(os.environ.get('LEFT'))
+    require(os.environ.get('LEFT'))
 
 
-def leave_the_next_job_few_descriptors():
-    """leave the next job few descriptors"""
+def lower_the_descriptor_limit_of_the_next_job():
+    """lower the descriptor limit of the next job"""
     import resource
     resource.setrlimit(resource.RLIMIT_NOFILE, (11, 11))
 
 
-def leave_the_next_job_few_descriptors_next():
+def lower_the_descriptor_limit_of_the_next_job_next():
     import resource
-    found(resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 11)
+    require(resource.getrlimit(resource.RLIMIT_NOFILE)[0] == 11)
 
 
 def crash_the_harness():
@@ -109,7 +109,7 @@ def crash_the_harness():
 
 
 def crash_the_harness_next():
-    found(False)
+    require(False)
 
 
 def overflow_the_stack_of_the_harness():
@@ -118,7 +118,7 @@ def overflow_the_stack_of_the_harness():
 
 
 def overflow_the_stack_of_the_harness_next():
-    found(False)
+    require(False)
 
 
 def end_the_harness():
@@ -127,7 +127,7 @@ def end_the_harness():
 
 
 def end_the_harness_next():
-    found(False)
+    require(False)
 
 
 def lock_a_file_that_everyone_may_read():
@@ -138,7 +138,7 @@ def lock_a_file_that_everyone_may_read():
         call("flock", other, 2 | 4)
     except BlockingIOError:
         return
-    found(False)
+    require(False)
 
 
 def lock_a_device_that_everyone_may_open():
@@ -149,7 +149,7 @@ def lock_a_device_that_everyone_may_open():
         call("flock", other, 2 | 4)
     except BlockingIOError:
         return
-    found(False)
+    require(False)
 
 
 def lock_a_record_of_a_file_that_everyone_may_read():
@@ -159,7 +159,7 @@ def lock_a_record_of_a_file_that_everyone_may_read():
     lock, set_lock, get_lock = struct.Struct("hhqqi4x"), 37, 36
     fcntl.fcntl(one, set_lock, lock.pack(fcntl.F_RDLCK, 0, 7, 1, 0))
     seen = lock.unpack(fcntl.fcntl(other, get_lock, lock.pack(fcntl.F_WRLCK, 0, 0, 0, 0)))
-    found(seen[0] != fcntl.F_UNLCK)
+    require(seen[0] != fcntl.F_UNLCK)
 
 
 def take_a_lease_on_a_file():
@@ -168,13 +168,13 @@ def take_a_lease_on_a_file():
     fcntl.fcntl(os.open(os.__file__, os.O_RDONLY), 1024, fcntl.F_RDLCK)
 
 
-def ask_to_be_told_of_changes_in_a_folder():
-    """ask to be told of changes in a folder"""
+def request_notices_of_changes_in_a_folder():
+    """request notices of changes in a folder"""
     import fcntl
     fcntl.fcntl(os.open(os.path.dirname(os.__file__), os.O_RDONLY), 1026, 0x10)
 
 
-def ask_which_pages_others_have_touched():
-    """ask which pages others have touched"""
+def query_pages_with_mincore():
+    """query pages with mincore"""
     place = libc.mmap(None, ctypes.c_size_t(4096), 3, 0x22, -1, ctypes.c_long(0))
     call("mincore", ctypes.c_void_p(place), 4096, ctypes.create_string_buffer(8))

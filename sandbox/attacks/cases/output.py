@@ -13,14 +13,14 @@ def flood_standard_error():
         os.write(2, bytes(65_536))
 
 
-def print_for_ever():
-    """print for ever"""
+def print_many_lines():
+    """print many lines"""
     for _ in range(50_000):
         print("and on")
 
 
-def catch_every_error_and_print_on():
-    """catch every error and print on"""
+def print_on_after_every_error():
+    """print on after every error"""
     for _ in range(5_000):
         try:
             print("x" * 100, flush=True)
@@ -33,6 +33,6 @@ def seal_the_output():
     call("fcntl", 1, 1033, 15)
 
 
-def stretch_the_output():
-    """stretch the output"""
+def enlarge_the_output():
+    """enlarge the output"""
     call("ftruncate", 1, 1 << 40)

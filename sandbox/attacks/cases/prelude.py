@@ -2,20 +2,19 @@
 
 import ctypes, errno, json, os, sys, time
 
-world = json.loads(sys.argv[1])
+targets = json.loads(sys.argv[1])
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
 REPORT = [1]
 
 class Absent(Exception):
-    """The attack found nothing."""
+    pass
 
 def report(**what):
     os.write(REPORT[0], b"\n" + json.dumps(what).encode() + b"\n")
 
-def failed():
-    number = ctypes.get_errno()
-    raise OSError(number, os.strerror(number))
+def raise_errno():
+    raise OSError(number := ctypes.get_errno(), os.strerror(number))
 
 def syscall_number(name):
     return NUMBERS[name]
@@ -25,7 +24,7 @@ def call(name, *arguments):
     made = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
     result = libc.syscall(ctypes.c_long(NUMBERS[name]), *made)
     if result == -1:
-        failed()
+        raise_errno()
     return result
 
 def call_or(instead, name, *arguments):
@@ -35,13 +34,14 @@ def call_or(instead, name, *arguments):
     except OSError:
         return instead
 
-def found(value):  # raises Absent for an empty value
+def require(value):
+    """Raises `Absent` for an empty value: the attack found nothing."""
     if not value:
         raise Absent
 
 def secret(name):
-    """The planted secret; passed reversed, so that a search does not find its own argument."""
-    return world[name][::-1].encode()
+    """A planted secret; it is passed reversed, so that a search does not find the argument."""
+    return targets[name][::-1].encode()
 
 def words(*values):
     """An array of 64-bit words."""
@@ -51,19 +51,19 @@ def halves(*values):
     """An array of 32-bit words."""
     return (ctypes.c_uint32 * len(values))(*[value & 0xFFFFFFFF for value in values])
 
-def internet(port):
+def internet_address(port):
     return (2).to_bytes(2, sys.byteorder) + port.to_bytes(2, "big") + b"\x7f\0\0\1" + bytes(8)
 
-def unix(path):
-    """A socket's address by its path; a leading @ stands for the zero of abstract names."""
+def unix_address(path):
+    """The address of a unix socket; a leading @ stands for the zero byte of an abstract name."""
     name = path.encode()
     return (1).to_bytes(2, sys.byteorder) + (b"\0" + name[1:] if name[:1] == b"@" else name)
 
-def ends(kind):
-    """The two ends of a pair of unix sockets: 1 stream, 2 datagram."""
+def socket_pair(kind):
+    """The descriptors of a pair of unix sockets; kind 1 is stream, 2 is datagram."""
     pair = (ctypes.c_int * 2)()
     if libc.socketpair(1, kind, 0, pair):
-        failed()
+        raise_errno()
     return pair[0], pair[1]
 
 def socket(family, kind, protocol=0):
@@ -73,7 +73,7 @@ def machine_code(code):
     """A function made of bytes of machine code."""
     place = libc.mmap(None, ctypes.c_size_t(4096), 7, 0x22, -1, ctypes.c_long(0))
     if place in (None, ctypes.c_void_p(-1).value):
-        failed()
+        raise_errno()
     ctypes.memmove(place, code, len(code))
     function = ctypes.CFUNCTYPE(ctypes.c_long, *[ctypes.c_long] * 5)(place)
     def run(*arguments):
@@ -84,7 +84,7 @@ def machine_code(code):
     return run
 
 def forking_code(number):
-    """A system call in machine code; a process that it creates exits at once, without a stack."""
+    """A system call in machine code; a process that it creates exits at once and needs no stack."""
     return machine_code(
         b"\xb8" + number.to_bytes(4, "little") + b"\x0f\x05\x85\xc0\x75\x09"
         b"\x31\xff\xb8\x3c\0\0\0\x0f\x05\xc3"
@@ -97,12 +97,12 @@ def reap(child):
     os.waitpid(child, 0)
 
 def busy(seconds):
-    """Uses the processor for so many seconds, so that a deadline is missed."""
+    """Uses the processor for this many seconds, to exceed a time limit."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         pass
 
-def conclude(attempt):
+def run_and_report(attempt):
     report(started=True)
     try:
         attempt()

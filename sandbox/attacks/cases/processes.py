@@ -6,8 +6,8 @@ def fork():
     reap(os.fork())
 
 
-def fork_by_the_bare_call():
-    """fork by the bare call"""
+def fork_with_clone():
+    """fork with clone"""
     reap(call("clone", 17, 0, 0, 0, 0))
 
 
@@ -21,8 +21,8 @@ def clone_a_process_that_shares_this_memory():
     os.waitpid(forking_code(syscall_number("clone"))(0x4111), 0)
 
 
-def start_a_thread_in_new_mounts():
-    """start a thread in new mounts"""
+def start_a_thread_in_a_new_mount_namespace():
+    """start a thread in a new mount namespace"""
     forking_code(syscall_number("clone"))(0x30900)
 
 
@@ -36,13 +36,13 @@ def clone3():
     reap(call("clone3", words(0, 0, 0, 0, 17, 0, 0, 0), 64))
 
 
-def become_another_program():
-    """become another program"""
+def execv_another_program():
+    """execv another program"""
     os.execv('/bin/sh', ['sh', '-c', 'echo \'{"answer": "through"}\''])
 
 
-def become_a_program_held_in_memory():
-    """become a program held in memory"""
+def execveat_a_program_in_memory():
+    """execveat a program in memory"""
     program = call_or(-1, "memfd_create", b"program", 0)
     if program != -1:
         os.write(program, b"#!/bin/sh\n" + b'echo \'{"answer": "through"}\'')
@@ -58,13 +58,13 @@ def spawn_by_posix_spawn():
 def spawn_by_subprocess():
     """spawn by subprocess"""
     import subprocess
-    found(subprocess.run(['/bin/echo', 'out'], stdout=-1).stdout)
+    require(subprocess.run(['/bin/echo', 'out'], stdout=-1).stdout)
 
 
-def ask_a_shell():
-    """ask a shell"""
+def run_a_shell_with_system():
+    """run a shell with system"""
     if libc.system(b'exit 0') != 0:
-        failed()
+        raise_errno()
 
 
 def spawn_by_multiprocessing():
@@ -95,39 +95,39 @@ def leave_a_daemon_by_a_double_fork():
     os.waitpid(child, 0)
 
 
-def breed_a_hundred_processes():
-    """breed a hundred processes"""
+def fork_a_hundred_processes():
+    """fork a hundred processes"""
     for _ in range(100):
         if os.fork() == 0:
             time.sleep(0.5)
             os._exit(0)
 
 
-def open_a_session():
-    """open a session"""
+def start_a_session_with_setsid():
+    """start a session with setsid"""
     call("setsid")
 
 
-def leave_the_process_group():
-    """leave the process group"""
+def leave_the_process_group_with_setpgid():
+    """leave the process group with setpgid"""
     call("setpgid", 0, 0)
 
 
-def outlive_the_host():
-    """outlive the host"""
+def turn_off_the_signal_at_the_host_s_end():
+    """turn off the signal at the host's end"""
     call("prctl", 1, 0, 0, 0, 0)
 
 
-def adopt_orphans():
-    """adopt orphans"""
+def become_the_parent_of_orphans():
+    """become the parent of orphans"""
     call("prctl", 36, 1, 0, 0, 0)
 
 
-def let_others_look_in():
-    """let others look in"""
+def make_itself_dumpable():
+    """make itself dumpable"""
     call("prctl", 4, 1, 0, 0, 0)
 
 
-def let_anyone_debug():
-    """let anyone debug"""
+def allow_every_process_to_debug_it():
+    """allow every process to debug it"""
     call("prctl", 0x59616d61, -1, 0, 0, 0)

@@ -1,53 +1,53 @@
-"""Attacks on other processes: memory, signals, scheduling."""
+"""Attacks on the memory, signals and scheduling of other processes."""
 
 
 def read_another_process_s_memory_by_a_call():
     """read another process's memory by a call"""
-    own = ctypes.create_string_buffer(len(world["memory"]))
+    own = ctypes.create_string_buffer(len(targets["memory"]))
     mine = words(ctypes.addressof(own), len(own))
-    theirs = words(world["address"], len(own))
-    call("process_vm_readv", world["victim"], mine, 1, theirs, 1, 0)
-    found(own.raw[:-1] == secret("memory")[:-1])
+    theirs = words(targets["address"], len(own))
+    call("process_vm_readv", targets["victim"], mine, 1, theirs, 1, 0)
+    require(own.raw[:-1] == secret("memory")[:-1])
 
 
 def write_another_process_s_memory_by_a_call():
     """write another process's memory by a call"""
     own = ctypes.create_string_buffer(secret("memory"))
     mine = words(ctypes.addressof(own), len(own) - 1)
-    theirs = words(world["address"], len(own) - 1)
-    call("process_vm_writev", world["victim"], mine, 1, theirs, 1, 0)
+    theirs = words(targets["address"], len(own) - 1)
+    call("process_vm_writev", targets["victim"], mine, 1, theirs, 1, 0)
 
 
 def attach_a_debugger():
     """attach a debugger"""
-    call("ptrace", 16, world["second_victim"], 0, 0)
-    os.waitpid(world["second_victim"], 0x40000000)
-    call("ptrace", 17, world["second_victim"], 0, 0)
+    call("ptrace", 16, targets["second_victim"], 0, 0)
+    os.waitpid(targets["second_victim"], 0x40000000)
+    call("ptrace", 17, targets["second_victim"], 0, 0)
 
 
 def seize_a_process_with_a_debugger():
     """seize a process with a debugger"""
-    call("ptrace", 0x4206, world["third_victim"], 0, 0)
+    call("ptrace", 0x4206, targets["third_victim"], 0, 0)
 
 
-def compare_what_two_processes_share():
-    """compare what two processes share"""
-    call("kcmp", os.getpid(), world["victim"], 2, 0, 0)
+def compare_two_processes_with_kcmp():
+    """compare two processes with kcmp"""
+    call("kcmp", os.getpid(), targets["victim"], 2, 0, 0)
 
 
-def ask_for_another_process_s_lock_list():
-    """ask for another process's lock list"""
-    call("get_robust_list", world["victim"], words(0), words(0))
+def get_the_robust_list_of_another_process():
+    """get the robust list of another process"""
+    call("get_robust_list", targets["victim"], words(0), words(0))
 
 
-def ask_where_another_process_s_pages_are():
-    """ask where another process's pages are"""
-    call("move_pages", world["victim"], 0, None, None, None, 0)
+def query_the_pages_of_another_process():
+    """query the pages of another process"""
+    call("move_pages", targets["victim"], 0, None, None, None, 0)
 
 
 def signal_the_host():
     """signal the host"""
-    os.kill(world["host"], 0)
+    os.kill(targets["host"], 0)
 
 
 def signal_the_parent():
@@ -55,8 +55,8 @@ def signal_the_parent():
     os.kill(os.getppid(), 0)
 
 
-def signal_everyone():
-    """signal everyone"""
+def signal_every_process():
+    """signal every process"""
     os.kill(-1, 0)
 
 
@@ -67,118 +67,118 @@ def signal_the_process_group():
 
 def signal_a_thread_of_the_host():
     """signal a thread of the host"""
-    call("tgkill", world["host"], world["host"], 0)
+    call("tgkill", targets["host"], targets["host"], 0)
 
 
 def signal_by_thread_number():
     """signal by thread number"""
-    call("tkill", world["victim"], 0)
+    call("tkill", targets["victim"], 0)
 
 
 def queue_a_signal():
     """queue a signal"""
-    call("rt_sigqueueinfo", world["victim"], 0, halves(0, 0, -1, *[0] * 29))
+    call("rt_sigqueueinfo", targets["victim"], 0, halves(0, 0, -1, *[0] * 29))
 
 
-def take_a_handle_on_the_host():
-    """take a handle on the host"""
-    call("pidfd_open", world["host"], 0)
+def open_a_pidfd_of_the_host():
+    """open a pidfd of the host"""
+    call("pidfd_open", targets["host"], 0)
 
 
-def signal_by_a_handle():
-    """signal by a handle"""
-    handle = call_or(-1, "pidfd_open", world["victim"], 0)
+def signal_by_a_pidfd():
+    """signal by a pidfd"""
+    handle = call_or(-1, "pidfd_open", targets["victim"], 0)
     call("pidfd_send_signal", handle, 0, None, 0)
 
 
-def take_a_descriptor_by_a_handle():
-    """take a descriptor by a handle"""
-    handle = call_or(-1, "pidfd_open", world["victim"], 0)
+def copy_a_descriptor_by_a_pidfd():
+    """copy a descriptor by a pidfd"""
+    handle = call_or(-1, "pidfd_open", targets["victim"], 0)
     call("pidfd_getfd", handle, 0, 0)
 
 
-def own_a_descriptor_s_signals_for_the_host():
-    """own a descriptor's signals for the host"""
-    call("fcntl", 1, 8, world["host"])
+def send_a_descriptor_s_signals_to_the_host_with_f_setown():
+    """send a descriptor's signals to the host with F_SETOWN"""
+    call("fcntl", 1, 8, targets["host"])
 
 
-def own_a_descriptor_s_signals_by_ioctl():
-    """own a descriptor's signals by ioctl"""
-    one, _ = ends(1)
-    call("ioctl", one, 0x8902, halves(world["host"]))
+def send_a_socket_s_signals_to_the_host_with_siocspgrp():
+    """send a socket's signals to the host with SIOCSPGRP"""
+    one, _ = socket_pair(1)
+    call("ioctl", one, 0x8902, halves(targets["host"]))
 
 
-def ask_for_signals_from_a_descriptor():
-    """ask for signals from a descriptor"""
-    one, _ = ends(1)
+def set_o_async_on_a_descriptor():
+    """set O_ASYNC on a descriptor"""
+    one, _ = socket_pair(1)
     call("fcntl", one, 4, 0x2000)
 
 
-def choose_a_descriptor_s_signal():
-    """choose a descriptor's signal"""
+def choose_a_descriptor_s_signal_with_f_setsig():
+    """choose a descriptor's signal with F_SETSIG"""
     call("fcntl", 1, 10, 9)
 
 
-def change_another_s_priority():
-    """change another's priority"""
-    call("setpriority", 0, world["victim"], 0)
+def change_the_priority_of_another_process():
+    """change the priority of another process"""
+    call("setpriority", 0, targets["victim"], 0)
 
 
-def move_another_to_one_core():
-    """move another to one core"""
-    call("sched_setaffinity", world["victim"], 128, ctypes.create_string_buffer(b"\xff" * 128))
+def change_the_cpu_affinity_of_another_process():
+    """change the CPU affinity of another process"""
+    call("sched_setaffinity", targets["victim"], 128, ctypes.create_string_buffer(b"\xff" * 128))
 
 
-def change_another_s_scheduling():
-    """change another's scheduling"""
-    call("sched_setscheduler", world["victim"], 0, halves(0))
+def change_the_scheduling_of_another_process():
+    """change the scheduling of another process"""
+    call("sched_setscheduler", targets["victim"], 0, halves(0))
 
 
-def change_another_s_turn_at_the_disk():
-    """change another's turn at the disk"""
-    call("ioprio_set", 1, world["victim"], 0)
+def change_the_i_o_priority_of_another_process():
+    """change the I/O priority of another process"""
+    call("ioprio_set", 1, targets["victim"], 0)
 
 
-def read_another_s_limits():
-    """read another's limits"""
-    call("prlimit64", world["victim"], 7, None, words(0, 0))
+def read_the_limits_of_another_process():
+    """read the limits of another process"""
+    call("prlimit64", targets["victim"], 7, None, words(0, 0))
 
 
 def read_the_clock_of_another_process():
     """read the clock of another process"""
-    call("clock_gettime", (~world["victim"] << 3) | 2, words(0, 0))
+    call("clock_gettime", (~targets["victim"] << 3) | 2, words(0, 0))
 
 
-def ask_for_the_session_of_another_process():
-    """ask for the session of another process"""
-    call("getsid", world["victim"])
+def read_the_session_of_another_process():
+    """read the session of another process"""
+    call("getsid", targets["victim"])
 
 
-def ask_for_the_group_of_another_process():
-    """ask for the group of another process"""
-    call("getpgid", world["victim"])
+def read_the_process_group_of_another_process():
+    """read the process group of another process"""
+    call("getpgid", targets["victim"])
 
 
-def ask_where_another_process_may_run():
-    """ask where another process may run"""
-    call("sched_getaffinity", world["victim"], 128, ctypes.create_string_buffer(128))
+def read_the_cpu_affinity_of_another_process():
+    """read the CPU affinity of another process"""
+    call("sched_getaffinity", targets["victim"], 128, ctypes.create_string_buffer(128))
 
 
-def ask_how_another_process_is_scheduled():
-    """ask how another process is scheduled"""
-    call("sched_getscheduler", world["victim"])
+def read_the_scheduling_of_another_process():
+    """read the scheduling of another process"""
+    call("sched_getscheduler", targets["victim"])
 
 
-def ask_for_the_priority_of_another_process():
-    """ask for the priority of another process"""
-    call("getpriority", 0, world["victim"])
+def read_the_priority_of_another_process():
+    """read the priority of another process"""
+    call("getpriority", 0, targets["victim"])
 
 
-def ask_for_the_best_priority_of_a_user():
-    """ask for the best priority of a user"""
+def read_the_highest_priority_of_a_user():
+    """read the highest priority of a user"""
     call("getpriority", 2, 0)
 
 
-def ask_for_the_powers_of_another_process():
-    """ask for the powers of another process"""
-    call("capget", halves(0x20080522, world["victim"]), halves(*[0] * 6))
+def read_the_capabilities_of_another_process():
+    """read the capabilities of another process"""
+    call("capget", halves(0x20080522, targets["victim"]), halves(*[0] * 6))

@@ -6,8 +6,8 @@ def loop():
     busy(2)
 
 
-def loop_deaf_to_every_signal():
-    """loop, deaf to every signal"""
+def loop_ignoring_every_signal():
+    """loop, ignoring every signal"""
     import signal
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(number, signal.SIG_IGN)
@@ -19,8 +19,8 @@ def sleep():
     time.sleep(2)
 
 
-def push_the_alarm_away():
-    """push the alarm away"""
+def replace_the_handler_of_sigalrm():
+    """replace the handler of SIGALRM"""
     import signal
     signal.signal(signal.SIGALRM, lambda *_: signal.setitimer(signal.ITIMER_REAL, 0.05))
     signal.setitimer(signal.ITIMER_REAL, 0.05)
@@ -29,15 +29,15 @@ def push_the_alarm_away():
     signal.setitimer(signal.ITIMER_REAL, 0)  # at exit Python restores the default action of SIGALRM
 
 
-def calculate_where_no_signal_is_heard():
-    """calculate where no signal is heard"""
+def compute_without_handling_signals():
+    """compute without handling signals"""
     end = time.monotonic() + 2
     while time.monotonic() < end:
         7 ** 2_000_000
 
 
-def swallow_every_exception():
-    """swallow every exception"""
+def catch_every_exception():
+    """catch every exception"""
     end = time.monotonic() + 2
     while time.monotonic() < end:
         try:

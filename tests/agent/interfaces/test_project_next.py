@@ -56,7 +56,7 @@ def unhealed() -> Result:
 
 @pytest.mark.parametrize(("result", "seen_so", "named"), [
     ({}, {}, {"--since", "--only", "python -m agent run", "use-a-model"}),
-    ({"cut_after": 10.0}, {"wanted": [SPLIT, *OTHERS]},
+    ({"cut_after": 10.0}, {"to_heal": [SPLIT, *OTHERS]},
      {"--timeout", "--since", "--only", "python -m agent run", "use-a-model"}),
     ({"outcome": "budget", "stopped": "time", "provider": "openai"}, {},
      {"--timeout", "--since", "--only", "python -m agent run"}),
@@ -140,7 +140,7 @@ def test_a_report_of_an_unhealed_project_shows_the_best_patch(inspected: Inspect
     run = SuiteRun(outcomes={failing.name: {
         "status": "failed", "message": failing.message, "file": "tests/a.py", "line": 3,
     }})
-    text = markdown(result, "till", replace(inspected, run=run, wanted=[failing.name]))
+    text = markdown(result, "till", replace(inspected, run=run, to_heal=[failing.name]))
     assert "- `` tests/a.py::b[`x`] `` at `tests/a.py:3`\n  ```` said ``` and more ````" in text
     assert a_line_has(text, "1 of 2") and a_line_has(text, MONEY, "line 11")
     assert "git apply" not in text

@@ -176,14 +176,14 @@ SEVERAL = CompetingPatches(call="add(1, 1)", behaviours=tuple(
      "disbelieved"),
     (Result(outcome="unresolved", report=Report(solution="s", verdicts=(CHEAT, verdict()))), "E1",
      "unresolved"),
-    (Result(outcome="healed", proof="E1", competing=SEVERAL), "E2", "apart"),
+    (Result(outcome="healed", proof="E1", competing=SEVERAL), "E2", "ask_which"),
     (Result(outcome="healed", proof="E1", competing=SEVERAL.model_copy(update={"call": ""})), "E2",
      "several"),
 ])
 def test_the_next_step_follows_the_outcome(result: Result, proof: ProofLevel, step: str) -> None:
     assert step_key(result, Requirements(proof)) == step
     without = step_key(replace(result, competing=None, report=None), Requirements(proof))
-    assert without not in ("apart", "several")
+    assert without not in ("ask_which", "several")
 
 
 def test_without_code_another_next_step_is_named() -> None:

@@ -26,7 +26,7 @@ from agent.core.settings import Settings
 from agent.core.state import ModelRepair
 from agent.iteration.context import PROMPTS, Context
 from agent.iteration.strategies import RepairInput
-from agent.propose.one_function import function_in, parts, source_of
+from agent.propose.one_function import function_in, source_of, suspicious_functions
 from agent.propose.rewriting import attempt_repair
 from agent.propose.roles import GENERATOR
 from llm import BadReply, Request
@@ -74,7 +74,7 @@ def answer(text: str) -> Answer:
 
 
 def test_functions_come_by_their_suspicion_with_decorators_and_without_indentation() -> None:
-    first, second, third = parts(SOLUTION, SUSPECTED)
+    first, second, third = suspicious_functions(SOLUTION, SUSPECTED)
     assert [first.name, second.name, third.name] == ["area", "more", "twice"]
     assert first.text == "@property\ndef area(self):\n    return math.pi * self.r"
     assert (first.first, first.last, first.indentation) == (5, 7, "    ")
@@ -91,7 +91,7 @@ def test_a_function_that_is_too_long_is_left_out() -> None:
     long = SOLUTION.with_texts({
         "shapes.py": SHAPES, "more.py": "def more():\n" + "    x = 1\n" * 500,
     }, origin="user")
-    assert [one.name for one in parts(long, SUSPECTED)] == ["area", "twice"]
+    assert [one.name for one in suspicious_functions(long, SUSPECTED)] == ["area", "twice"]
 
 
 def test_the_function_is_taken_out_of_an_answer() -> None:

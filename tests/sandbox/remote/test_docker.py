@@ -29,7 +29,7 @@ BY_THE_GUEST = {
     "processes are limited",
     "a fork bomb is ended",
     "a crash of the interpreter is an outcome",
-    "closing every descriptor helps nobody",
+    "closing every descriptor gains nothing",
     "the size of a file is limited",
     "open files are limited",
     "a private file of the host is not readable",

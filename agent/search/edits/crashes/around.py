@@ -17,7 +17,7 @@ _Node = TypeVar("_Node", bound=ast.AST)
 def nodes_on(program: Program, kind: type[_Node], line: int | None) -> Iterator[_Node]:
     """Nodes of a kind on a line, or in the whole program if `line` is `None`."""
     for node in ast.walk(program.tree):
-        if isinstance(node, kind) and node not in program.hidden:
+        if isinstance(node, kind) and node not in program.fixed_nodes:
             first = getattr(node, "lineno", None)
             last = getattr(node, "end_lineno", None)
             if line is None or (first is not None and last is not None and first <= line <= last):

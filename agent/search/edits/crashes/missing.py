@@ -230,7 +230,7 @@ def missing_module(program: Program, crash: Crash) -> Iterator[Splice]:
             name = missing
             uses = [
                 one for one in program.nodes
-                if isinstance(one, ast.Name) and one.id == name and one not in program.hidden
+                if isinstance(one, ast.Name) and one.id == name and one not in program.fixed_nodes
             ]
             for place, other in enumerate(difflib.get_close_matches(name, known, 4, 0.7)):
                 text = program.code(node).replace(name, other, 1)

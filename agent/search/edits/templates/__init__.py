@@ -109,7 +109,7 @@ class Template:
         self, program: Program, node: ast.AST, known: dict[str, Bound]
     ) -> Iterator[tuple[Match, Splice]]:
         for pattern, replacement in self.edits:
-            if not isinstance(node, pattern.kind) or node in program.hidden:
+            if not isinstance(node, pattern.kind) or node in program.fixed_nodes:
                 continue
             found = pattern.match(program, node, known)
             if found is not None and self._where_holds(program, node, found):
@@ -165,7 +165,7 @@ def templates() -> tuple[Template, ...]:
 def reported(program: Program, node: ast.Module) -> Iterator[Splice]:
     """Edits of templates that the failure triggers, the cheapest first."""
     found = [
-        splice for one in program.nodes if one not in program.hidden
+        splice for one in program.nodes if one not in program.fixed_nodes
         for splice in _proposed(program, one, is_reported=True)
     ]
     yield from sorted(found, key=lambda one: one.cost)

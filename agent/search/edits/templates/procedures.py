@@ -96,7 +96,7 @@ def shadowed(program: Program, node: ast.AST, known: NamedGroups) -> Iterator[Sp
     keywords = any(isinstance(one, ast.keyword) and one.arg == name for one in program.nodes)
     if name not in {*BUILTINS, *program.functions} or not stored or keywords:
         return
-    if any(one in program.hidden for one in places):
+    if any(one in program.fixed_nodes for one in places):
         return
     other = f"{name}_"
     edits = [(program.start(one), program.start(one) + len(name.encode()), other) for one in places]
@@ -144,7 +144,7 @@ def concatenation(program: Program, node: ast.AST, known: NamedGroups) -> Iterat
     same = {program.code(one) for one in others}
     others += [
         one for other in program.nodes
-        if isinstance(other, ast.BinOp) and other is not node and other not in program.hidden
+        if isinstance(other, ast.BinOp) and other is not node and other not in program.fixed_nodes
         for one in _not_text(program, other) if same & {program.code(one)} or (
             program.type_of(one) and isinstance(one, ast.Name)
         )

@@ -25,7 +25,7 @@ class CandidateLimits:
     end_s: float = 0.0
     """Processor seconds after which the kernel ends the process; 0 is never."""
     watch_at: int = 0
-    """The step from which on loops are watched; 0 is never."""
+    """The step from which on endless loops are looked for; 0 is never."""
 
 
 class Clock:

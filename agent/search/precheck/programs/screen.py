@@ -18,7 +18,7 @@ _ADDRESS = re.compile(r"\b0x[0-9a-f]+\b")
 SLOW_TESTS = 2
 """After this many timeouts all other tests of the base have the short step limit."""
 WATCH_FROM_STEP, MAX_WATCHED_RUN_S = 2, 0.1
-"""The step from which the loops of the base are watched, and the longest run that is watched."""
+"""The first step and the longest run in which the unrepaired program's loops are watched."""
 WALL_FACTOR = 10
 MAX_FAILED_TESTS = 3
 """Failing tests after which a candidate that passes none of them is no partial fix."""
@@ -48,13 +48,13 @@ def _baseline(harness: Any, item: dict[str, Any], limits: Any) -> dict[str, Any]
              run.near, run.cpu_s] for run in runs
         ],
         "output": harness.base_output,
-        # The state that one test leaves to the next is hidden too.
+        # Tests that run together may leave state to the next one, which is hidden too.
         "hidden": item["together"] or _has_hidden_state(harness, item, limits, runs),
     }
 
 
 def _has_hidden_state(harness: Any, item: dict[str, Any], limits: Any, runs: list[TestRun]) -> bool:
-    """Whether a run of the base seems to repeat itself although it ends."""
+    """Whether a run of the unrepaired program looks endless although it ends."""
     watched = replace(limits, watch_at=WATCH_FROM_STEP)
     return any(
         harness.run(harness.compiled(item["text"]), index, watched).endless

@@ -223,7 +223,7 @@ class Snippets:
         )
         if test["reads_output"]:
             names["output"] = self._run.payload["output"]
-        if test["loose"]:
+        if test["import_missing"]:
             import_missing_modules(reading, names)
         exec(reading.code, names)
 

@@ -102,7 +102,9 @@ async def test_loops_are_not_watched_if_the_base_has_hidden_state() -> None:
         async with open_prechecker(Task(), program(text), tests, open_sandbox()) as screener:
             seen.append(await screener.baseline())
 
-    assert [(one.hidden, one.watch_at > 0) for one in seen] == [(True, False), (False, True)]
+    assert [(one.has_hidden_state, one.watch_at > 0) for one in seen] == [
+        (True, False), (False, True),
+    ]
 
 
 async def test_candidates_do_not_see_changes_of_earlier_ones() -> None:

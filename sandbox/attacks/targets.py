@@ -35,15 +35,15 @@ sys.stdin.read()
 """
 
 
-class World:
+class Targets:
     """The targets of a gauntlet, created on entering the context and removed on leaving it."""
 
     def __init__(self) -> None:
         self._exits = AsyncExitStack()
         self._facts: dict[str, str | int] = {}
         self.folder = ""
-        self.site = ""
-        """A folder of packages for jobs."""
+        self.given_packages = ""
+        """The folder of packages that some attacks may read."""
         self.leaked_fd = -1
         """An inheritable descriptor of the private file."""
         self.control_runs: dict[str, str] = {}
@@ -73,30 +73,30 @@ class World:
         return planted
 
     def _plant_files(self, stack: AsyncExitStack) -> None:
-        self.folder = tempfile.mkdtemp(prefix="sandbox-world-")
+        self.folder = tempfile.mkdtemp(prefix="sandbox-targets-")
         stack.callback(shutil.rmtree, self.folder)
         os.chmod(self.folder, 0o755)
         folder = Path(self.folder)
         private = self._secret("private")
         for name, mode in (
-            ("home/.ssh", 0o700), ("open/full", 0o755), ("site", 0o755), ("packages", 0o755),
-            ("controls", 0o755),
+            ("home/.ssh", 0o700), ("open/full", 0o755), ("given_packages", 0o755),
+            ("other_packages", 0o755), ("controls", 0o755),
         ):
             (folder / name).mkdir(parents=True)
             (folder / name).chmod(mode)
         for name, text, mode in (
             ("home/.ssh/id_secret", private, 0o600),
             ("notes", private, 0o644),
-            ("open/prey", "prey", 0o666),
-            ("open/doomed", "", 0o666),
+            ("open/writable", "text", 0o666),
+            ("open/removable", "", 0o666),
             ("open/full/file", "", 0o644),
-            ("site/of_a_site.py", "VALUE = 1\n", 0o644),
-            ("packages/of_the_world.py", "VALUE = 2\n", 0o644),
+            ("given_packages/given_module.py", "VALUE = 1\n", 0o644),
+            ("other_packages/other_module.py", "VALUE = 2\n", 0o644),
         ):
             (folder / name).write_text(text, encoding="utf-8")
             (folder / name).chmod(mode)
         (folder / "open").chmod(0o777)
-        self.site = str(folder / "site")
+        self.given_packages = str(folder / "given_packages")
         self.leaked_fd = os.open(folder / "home/.ssh/id_secret", os.O_RDONLY)
         stack.callback(os.close, self.leaked_fd)
         os.set_inheritable(self.leaked_fd, True)
@@ -105,8 +105,8 @@ class World:
             "private_file": str(folder / "home/.ssh/id_secret"),
             "open_file": str(folder / "notes"),
             "open_folder": str(folder / "open"),
-            "site": self.site,
-            "packages": str(folder / "packages"),
+            "given_packages": self.given_packages,
+            "other_packages": str(folder / "other_packages"),
             "source": str(Path(sandbox_types.__file__).resolve()),
             "token": f"sandbox-{secrets.token_hex(4)}",
         }

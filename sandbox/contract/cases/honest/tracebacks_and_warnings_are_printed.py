@@ -3,8 +3,8 @@ def fail(): raise ValueError("why") from KeyError("cause")
 try:
     fail()
 except ValueError as error:
-    told = traceback.format_exc()
-    print("direct cause" in told, traceback.extract_tb(error.__traceback__)[-1].name)
+    text = traceback.format_exc()
+    print("direct cause" in text, traceback.extract_tb(error.__traceback__)[-1].name)
     error.add_note("noted")
     print(traceback.format_exception(error)[-1].strip(), sys.exc_info()[0].__name__)
 with warnings.catch_warnings(record=True) as seen:
