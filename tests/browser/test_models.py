@@ -130,7 +130,7 @@ def test_a_capped_run_continues_after_restart_with_a_key(browser: Browser, serve
         fits(page)
 
     with serve(HEAL_BUDGET_CALLS="2") as home:
-        page = Watched(context, home).page
+        page.goto(home)
         waits(page, cap=True)
         page.locator("button#go-on").click()
         waits(page, cap=False)

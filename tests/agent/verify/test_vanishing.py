@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agent.verify.tamper_indicators import RUNTIME_INDICATORS
+from sandbox.sandbox import Sandbox
 
 REST = """
 def half(n):
@@ -139,12 +140,16 @@ SHOWING = {
 
 @pytest.mark.parametrize("name", SHOWING)
 @pytest.mark.nightly
-async def test_a_pass_that_shows_something_is_no_empty_one(name: str, judge: Any) -> None:
+async def test_a_pass_that_shows_something_is_no_empty_one(
+    name: str, judge: Any, jail: Sandbox
+) -> None:
     program, tests = SHOWING[name]
 
     report = await judge(program, tests, ("test_box",))
 
-    assert [one.is_evidence for one in report.verdicts] == [True]
+    # At L3 a job is one process, and runs no command.
+    runs = name != "what a command prints" or "L3" not in jail.describe()
+    assert [one.is_evidence for one in report.verdicts] == [runs]
 
 
 TABLES = {
