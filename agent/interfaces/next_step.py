@@ -25,7 +25,7 @@ TERMINAL: Words = {
     "decide": "add a test that only one of the repairs passes",
     "several": "compare the patches shown. If they behave differently, add a test that only one "
     "of them passes",
-    "low_confidence": "add a test for another input that fails now",
+    "low_confidence": "add a test whose input differs in kind from those of your tests",
     "proposed": "{step}; or accept the patch as it is with --accept-proposed.",
     "E0": "add a test that fails now (--tests or --tests-file); or accept the patch as it is with "
     "--require-proof E0",
@@ -62,7 +62,7 @@ PAGE: Words = {
     "ask_which": "add a test that only one of the repairs passes.",
     "decide": "add a test that only one of the repairs passes.",
     "several": "compare the repairs. If they behave differently, add a test that only one passes.",
-    "low_confidence": "add a test for another input that fails now.",
+    "low_confidence": "add a test whose input differs in kind from those of your tests.",
     "E0": "add a test with the expected value.",
     "E1": "add a test that fails now and compares a value; have at least four tests in all.",
     "E2": "add calls with other values, or give the run more seconds under “Options”.",
@@ -91,7 +91,9 @@ def step_key(result: Result, required: Requirements) -> str:
     match missed_requirement(result, required):
         case "confidence" | "proof" if result.fitting_repairs > 1:
             call = result.competing.call if result.competing else ""
-            return "several" if not call else "decide" if result.of_project else "ask_which"
+            if not call:
+                return "several" if result.competing else "low_confidence"
+            return "decide" if result.of_project else "ask_which"
         case "confidence":
             return "low_confidence"
         case "proof" if result.outcome == "crash_stopped" and not required.proof:

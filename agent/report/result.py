@@ -143,6 +143,11 @@ class Result:
         return in_one_text(self.files) if self.files else self.code
 
     @property
+    def asks_next(self) -> bool:
+        """Whether a run with `--ask` would ask which of the competing patches is right."""
+        return self.outcome == "proposed" and not self.of_project
+
+    @property
     def of_project(self) -> bool:
         """Whether the program is a project, judged by its own test suite."""
         return self.start is not None and self.start.project

@@ -217,6 +217,12 @@ def _with_recency(
     )
     if changed:
         say(suspected_words([*changed], request.since), "")
+    files = {node.partition("::")[0] for node in inspected.to_heal} & inspected.tree.files.keys()
+    if not changed and changed_lines(
+        inspected.tree.layout.root, inspected.tree.files, files, request.since
+    ):
+        say("note: the failing tests have changed since the last commit, the code has not. If a "
+            "test expects a wrong value, correct the test.", NOTE)
     return replace(inspected, project=inspected.project.model_copy(
         update={"changed": tuple(sorted(changed.items()))}
     ))

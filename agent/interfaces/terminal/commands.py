@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import re
 import signal
 import sys
 from collections.abc import Mapping
@@ -129,7 +131,10 @@ def end_command(
     else:
         written = request.out is not None and code == HEALED and not done.refusals
         is_task = prepared.submitted is not None and request.path is None
-        show_result(result, display, program=is_task and not written, inspected=prepared.inspected)
+        show_result(
+            _located(result, prepared), display, program=is_task and not written,
+            inspected=prepared.inspected,
+        )
         annotate(result, display, prepared)
         if prepared.inspected and result.diff and not request.writes and code == HEALED:
             done.messages.append(
@@ -375,6 +380,19 @@ def _ask_value(question: str, patches: CompetingPatches, display: Display) -> st
             return answer
         doubted = answer
         display.terminal.say(f"{why}. Press Enter to go on, or type another value.", "yellow")
+
+
+def _located(result: Result, prepared: Preparation) -> Result:
+    """The result with a diff that `git apply` accepts in the current folder."""
+    source = prepared.submitted.source if prepared.submitted is not None else None
+    path = Path(os.path.relpath(source.path)).as_posix() if source and source.path else ".."
+    if path.startswith("..") or result.diff.count("\n+++ b/") != 1:
+        return result
+    diff = re.sub(
+        r"^(--- a|\+\+\+ b)/.*$", lambda header: f"{header[1]}/{path}", result.diff, count=2,
+        flags=re.MULTILINE,
+    )
+    return replace(result, diff=diff)
 
 
 def show_result(

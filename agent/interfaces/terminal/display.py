@@ -393,7 +393,7 @@ def competing_words(result: Result) -> Iterator[str]:
         yield (
             f"Repairs with {result.fitting_repairs} different behaviours pass your tests{of_them}: "
             f"{shorten(describe_behaviours(rivals))}. The patch is A. Add a test that decides"
-            f"{'' if result.of_project else ', or run again with --ask'}."
+            f"{', or run again with --ask' if result.asks_next else ''}."
         )
     for one in rivals.behaviours:
         note = shorten(one.note) or ("the patch shown" if one.label == "A" else "another repair")

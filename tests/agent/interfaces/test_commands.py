@@ -95,6 +95,23 @@ def test_only_stdout_is_written(program: Path, healing: Any, more: tuple[str, ..
     assert files(program.parent) == {"sum.py"}
 
 
+def test_a_patch_has_the_path_from_the_current_folder(
+    program: Path, healing: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = program.parent / "src" / "adding"
+    inner.mkdir(parents=True)
+    program.rename(inner / "sum.py")
+
+    result = invoke(healing, "run", "src/adding/sum.py", *TEST)
+    assert result.stdout.splitlines()[:2] == ["--- a/src/adding/sum.py", "+++ b/src/adding/sum.py"]
+    assert result.stdout.splitlines()[2:] == healing.events[-1].diff.splitlines()[2:]
+
+    (program.parent / "other").mkdir()
+    monkeypatch.chdir(program.parent / "other")
+    elsewhere = invoke(healing, "run", "../src/adding/sum.py", *TEST)
+    assert elsewhere.stdout == healing.events[-1].diff
+
+
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_apply_keeps_line_ends_and_a_backup(program: Path, healing: Any, line_end: str) -> None:
     program.write_bytes(BROKEN.replace("\n", line_end).encode())

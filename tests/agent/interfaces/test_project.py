@@ -62,6 +62,24 @@ def pytests_own(root: Path) -> bytes:
     return where.read_bytes()
 
 
+def test_a_test_that_alone_has_changed_may_be_wrong(
+    tmp_path: Path, heal: Callable[..., Result]
+) -> None:
+    root = tmp_path / "till"
+    (root / "pyproject.toml").write_text("")
+    (root / "work.py").write_text("def double(x):\n    return 2 * x\n")
+    test = root / "test_work.py"
+    test.write_text("from work import double\n\ndef test():\n    assert double(2) == 4\n")
+    author = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["add", "-A"], [*author, "commit", "-qm", "first"]):
+        subprocess.run(["git", *words], cwd=root, check=True)
+    test.write_text(test.read_text().replace("4", "5"))
+    note = "the failing tests have changed since the last commit, the code has not"
+    assert note in heal("check", ".").stderr
+    (root / "work.py").write_text("def double(x):\n    return 3 * x\n")
+    assert note not in heal("check", ".").stderr
+
+
 def test_a_red_suite_is_healed_and_reported(tmp_path: Path, heal: Callable[..., Result]) -> None:
     root = laid(tmp_path / "till")
     before = files_in(root)
