@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from agent.core.trees import nodes_or_empty
 from agent.search.values import Candidate
@@ -30,11 +30,27 @@ def weight(candidate: Candidate) -> float:
 
 
 def idle_operations(text: str) -> int:
-    """The number of operations without effect, as `x * 1`, or with two constants, as `x + 1 - 1`.
+    """The number of operations without effect, as `x * 1`, or with two constants, as `x + 1 - 1`,
+    and of counts that begin below 0.
 
     0 if the text does not parse.
     """
-    return sum(map(_is_idle, nodes_or_empty(text)))
+    nodes = [*nodes_or_empty(text)]
+    counted = {
+        node.target.id for node in nodes
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add)
+        and isinstance(node.target, ast.Name)
+    }
+    return sum(_is_idle(node) or _begins_below_0(node, counted) for node in nodes)
+
+
+def _begins_below_0(node: ast.AST, counted: Collection[str]) -> bool:
+    match node:
+        case ast.Assign(
+            targets=[ast.Name(id=name)], value=ast.UnaryOp(op=ast.USub(), operand=ast.Constant())
+        ):
+            return name in counted
+    return False
 
 
 def _is_idle(node: ast.AST) -> bool:

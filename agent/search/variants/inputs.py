@@ -13,6 +13,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import MAXYEAR
 from typing import Any
 
 from agent.core.trees import is_literal, literal_source, parse_or_empty
@@ -30,6 +31,10 @@ MIXED = 0.3
 SMALL = 0.3
 """Share of the calls that have an argument of minimal size."""
 MAX_STEPS = 12
+VALUE_TYPES = frozenset({
+    "date", "datetime", "time", "timedelta", "Decimal", "decimal", "Fraction", "fractions",
+})
+"""Names of the standard library that make a value of literals."""
 Call = tuple[ast.expr, tuple[ast.expr, ...]]
 """An expression and its literals that may be changed."""
 
@@ -404,7 +409,8 @@ def sequences(tree: ast.Module, names: frozenset[str]) -> Iterator[TestedCall]:
 
 def changeable(node: ast.expr, names: frozenset[str]) -> tuple[ast.expr, ...] | None:
     """The literals in a chain of calls that begins with one of the names; `None` for any other
-    expression, and if an argument is not a literal."""
+    expression, and if an argument is neither a literal nor a value made of literals, such as
+    `date(2024, 5, 1)`."""
     match node:
         case ast.Name(id=name):
             return () if name in names else None
@@ -415,8 +421,27 @@ def changeable(node: ast.expr, names: frozenset[str]) -> tuple[ast.expr, ...] | 
             given = [*args, *(keyword.value for keyword in keywords)]
             if before is None or any(keyword.arg is None for keyword in keywords):
                 return None
-            return (*before, *given) if all(map(is_literal, given)) else None
+            inner: list[ast.expr] = []
+            for one in given:
+                parts = (one,) if is_literal(one) else _made_of(one, names)
+                if parts is None:
+                    return None
+                inner += parts
+            return (*before, *inner)
     return None
+
+
+def _made_of(argument: ast.expr, names: frozenset[str]) -> tuple[ast.expr, ...] | None:
+    """The changeable literals in a value that is made by a call; a year stays."""
+    found = changeable(argument, names | VALUE_TYPES) if isinstance(argument, ast.Call) else None
+    if found is None:
+        return None
+    return tuple(one for one in found if not _is_year(one))
+
+
+def _is_year(literal: ast.expr) -> bool:
+    value = ast.literal_eval(literal)
+    return isinstance(value, int) and 1000 <= value <= MAXYEAR
 
 
 def _sequence(made: dict[str, ast.Call], steps: list[ast.expr], expected: ast.expr) -> TestedCall:

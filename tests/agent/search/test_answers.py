@@ -67,6 +67,7 @@ def test_answers_that_look_are_not_blind(before: str, after: str) -> None:
 @pytest.mark.parametrize(("text", "count"), [
     ("n * 1", 1), ("n + 0 - 0", 2), ("n // 1", 1), ("n * 2 + 1", 0), ("0 + n", 0),
     ("n + 1 - 1", 1), ("n + k - 1", 0), ("n +", 0),
+    ("n = -1\nfor _ in k: n += 1", 1), ("n = -1", 0),
 ])
 def test_operations_that_nobody_would_write_are_counted(text: str, count: int) -> None:
     assert idle_operations(text) == count

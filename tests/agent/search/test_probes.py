@@ -37,6 +37,13 @@ def test_calls_of_tests_are_varied() -> None:
     assert [len(call) for call in found] == sorted(len(call) for call in found)
 
 
+def test_values_made_of_literals_are_changed_but_no_year() -> None:
+    found = probes(["days"], ["assert days(date(2024, 1, 1), by=Decimal('2')) == 5"])
+    assert len(found) > 10 and all(one.startswith("days(date(2024, ") for one in found)
+    assert len({one.partition("by=")[2] for one in found}) > 1
+    assert probes(["days"], ["assert days(today(2024, 1, 1)) == 5"]) == ()
+
+
 def test_chains_are_varied_whole_and_variables_not_at_all() -> None:
     found = probes(["Stack"], ["assert Stack([1, 2]).pushed(3).items() == [1, 2, 3]"])
     assert found and all(call.startswith("Stack([") for call in found)
