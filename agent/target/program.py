@@ -129,7 +129,11 @@ def _asserts(text: str, body: list[ast.stmt]) -> Sequence[LocatedTest]:
     asserts = [node for node in own_asserts(flat) if not _reads_environment(node)]
     if not asserts:
         return []
-    code = _at_own_lines(text, _statements_to_repeat(flat, asserts))
+    guarded = [one for node in body if is_main_guard(node) for one in ast.iter_child_nodes(node)]
+    not_run = frozenset().union(*(
+        changed_by(one) for one in guarded if isinstance(one, ast.stmt) and _is_plain(one)
+    ))
+    code = _at_own_lines(text, _statements_to_repeat(flat, asserts, not_run))
     values = frozenset().union(*(name_usage(node).binds for node in flat if _is_plain(node)))
     return located_tests(code, text, values)
 
@@ -138,12 +142,15 @@ def _is_plain(node: ast.stmt) -> bool:
     return not isinstance(node, Definition) and not is_import(node)
 
 
-def _statements_to_repeat(flat: Sequence[ast.stmt], asserts: Sequence[ast.stmt]) -> list[ast.stmt]:
+def _statements_to_repeat(
+    flat: Sequence[ast.stmt], asserts: Sequence[ast.stmt], not_run: frozenset[str]
+) -> list[ast.stmt]:
     """The asserts, and the statements that their tests must repeat, in order.
 
-    Only values that a later statement changes are created again.
+    Only values that a later statement changes are created again, and those that no import creates
+    (`not_run`).
     """
-    changing = _changing_later(flat, asserts)
+    changing = _changing_later(flat, asserts) | not_run
     needed: set[str] = set()
     repeated: list[ast.stmt] = []
     for node in reversed(flat):

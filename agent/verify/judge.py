@@ -30,6 +30,7 @@ from agent.verify.belief import RunEvidence
 from agent.verify.confirmation import confirm
 from agent.verify.evidence import gather_evidence
 from agent.verify.examples.examples import answers, example_call
+from agent.verify.file_order import judged_in_order
 from agent.verify.groups import Group
 from agent.verify.node_ids import enclosing_nodes, matches_node
 from agent.verify.plain.canary import RunVariation
@@ -108,7 +109,8 @@ async def check(
     if not verify_passes:
         return report
     confirmed = set() if confirmed is None else confirmed
-    return await confirm(report, tests, solution, run_again, confirmed)
+    report = await confirm(report, tests, solution, run_again, confirmed)
+    return await judged_in_order(report, subject, task)
 
 
 async def _run_both(runner: _Runner, tests: Sequence[TestCase]) -> tuple[Ending, list[Verdict]]:

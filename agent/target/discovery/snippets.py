@@ -267,7 +267,10 @@ class _Snippet:
             sides = [found]
             if isinstance(found, ast.Compare):
                 sides = [s for s in [found.left, *found.comparators] if not is_literal(s)]
-            return "\n".join(source_of(self.code, side) for side in sides)
+            return "\n".join(
+                f"({source_of(self.code, side)})" if isinstance(side, ast.NamedExpr)
+                else source_of(self.code, side) for side in sides
+            )
         whole = deepcopy(parsed(statement_source(self.code, node)))
         return ast.unparse(_WithoutAsserts().visit(whole))
 

@@ -1,0 +1,80 @@
+"""Asserts in a program's text are judged as they come out when the file runs from top to bottom."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent.core.domain import File, Solution, Task
+from agent.target.program import tests_from_program as located
+from agent.verify.file_order import FAILS_IN_ORDER
+from agent.verify.judge import check
+from sandbox import Sandbox
+
+COUNTER = "N = 0\ndef tick():\n    global N\n    N += 1\n    return N\n"
+PASSES = {
+    "a change between": (
+        "LOG = []\ndef log(m):\n    LOG.append(m)\nlog('a')\nassert LOG == ['a']\nlog('b')\n"
+        "assert len(LOG) == 2\n"
+    ),
+    "a value that is bound again": (
+        "RATE = 2\ndef tax(x):\n    return x * RATE\nassert tax(3) == 6\nRATE = 5\n"
+        "assert tax(4) == 20\n"
+    ),
+    "a call in the main block": (
+        f"{COUNTER}if __name__ == '__main__':\n    print(tick())\n    assert tick() == 2\n"
+    ),
+    "a value of the main block": (
+        "def double(x):\n    return 2 * x\nif __name__ == '__main__':\n    r = double(3)\n"
+        "    assert r == 6\n"
+    ),
+    "an exit before": "import sys\ndef f():\n    return 1\nsys.exit(0)\nassert f() == 2\n",
+    "two names in asserts": (
+        "def f(x):\n    return x\nassert (v := f(1)) == 1\nassert (v := f(2)) == 2\n"
+    ),
+}
+FAILS = {
+    "a change between": (
+        "LOG = []\ndef log(m):\n    LOG.append(m)\nlog('a')\nassert LOG == ['a', 'b']\nlog('b')\n"
+        "assert len(LOG) == 2\n", "assert LOG == ['a', 'b']",
+    ),
+    "a call in the main block": (
+        f"{COUNTER}if __name__ == '__main__':\n    tick()\n    assert tick() == 1\n",
+        "assert tick() == 1",
+    ),
+    "a function of a library that changes": (
+        "import heapq\nH = [1, 3, 5]\ndef least():\n    return heapq.heappop(H)\n"
+        "assert least() == 1\nassert least() == 1\n", "assert least() == 1",
+    ),
+}
+
+
+async def statuses(text: str, jail: Sandbox, submitted: str | None = None) -> dict[str, str]:
+    def solution(of: str) -> Solution:
+        return Solution(files=(File(path="program.py", text=of),), entry="program.py")
+
+    tests = {test.name: test for _, test in located(text)}.values()
+    task = Task(solution=solution(submitted or text), tests=tuple(tests))
+    report = await check(solution(text), task.tests, task, jail)
+    return {
+        one.name: FAILS_IN_ORDER if one.message == FAILS_IN_ORDER else one.status
+        for one in report.verdicts
+    }
+
+
+@pytest.mark.parametrize("name", PASSES)
+async def test_a_file_that_runs_through_passes(name: str, jail: Sandbox) -> None:
+    found = await statuses(PASSES[name], jail)
+    assert found and {*found.values()} == {"passed"}
+
+
+@pytest.mark.parametrize("name", FAILS)
+async def test_a_check_that_fails_in_the_file_fails(name: str, jail: Sandbox) -> None:
+    text, check_ = FAILS[name]
+    assert (await statuses(text, jail))[check_] == FAILS_IN_ORDER
+
+
+async def test_only_the_submitted_file_passes_by_running_through(jail: Sandbox) -> None:
+    """A repair that ends before its checks has passed none."""
+    text = "import sys\ndef f():\n    return 1\nsys.exit(0)\nassert f() == 2\n"
+    found = await statuses(text, jail, submitted=text.replace("sys.exit(0)\n", ""))
+    assert {*found.values()} == {"failed"}
