@@ -15,7 +15,7 @@ import ast
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 
 from agent.core.domain import Script, TestCase
@@ -42,6 +42,7 @@ from agent.target.parsing import (
     is_main_guard,
     lines_of,
     name_usage,
+    shortened,
     statement_source,
     statements_of,
     toplevel,
@@ -116,6 +117,23 @@ def own_asserts(body: Sequence[ast.stmt]) -> list[ast.stmt]:
         ):
             found.append(node)
     return found
+
+
+def changes_between(text: str, names: Collection[str]) -> bool:
+    """Whether these tests are asserts of the program with another statement between them."""
+    body = [
+        inner for node in statements_of(text)
+        for inner in (node.body if is_main_guard(node) and isinstance(node, ast.If) else [node])
+    ]
+    asserts = [
+        node for node in own_asserts(body)
+        if {ast.unparse(node), shortened(statement_source(text, node))} & {*names}
+    ]
+    if len(asserts) < len({*names}):
+        return False
+    first, last = asserts[0].lineno, asserts[-1].lineno
+    own = {*map(id, own_asserts(body))}
+    return any(first < node.lineno < last and id(node) not in own for node in body)
 
 
 def _asserts(text: str, body: list[ast.stmt]) -> Sequence[LocatedTest]:

@@ -41,7 +41,7 @@ from agent.target.parsing import (
     unique,
     where,
 )
-from agent.target.program import line_of_end, tests_from_program
+from agent.target.program import changes_between, line_of_end, tests_from_program
 from agent.target.project import collect_project_files, module_stem
 from agent.target.source import (
     LARGEST,
@@ -341,7 +341,7 @@ def _refuse_unusable(submitted: Submission) -> None:
 def _refuse_contradictions(tests: Sequence[TestCase], submitted: Submission) -> None:
     program = unwritten(tests) if submitted.code is None else submitted.program
     pair = contradiction(tests, program, submitted.stem)
-    if pair is not None:
+    if pair is not None and not (submitted.code and changes_between(program, pair)):
         raise NotFixable(
             "invalid_tests",
             f"Two tests contradict each other: `{shortened(pair[0], 200)}` and "

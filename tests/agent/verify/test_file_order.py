@@ -27,6 +27,10 @@ PASSES = {
         "def double(x):\n    return 2 * x\nif __name__ == '__main__':\n    r = double(3)\n"
         "    assert r == 6\n"
     ),
+    "a function that is defined again": (
+        "def f(x):\n    return x + 1\nassert f(1) == 2\ndef f(x):\n    return x + 2\n"
+        "assert f(1) == 3\n"
+    ),
     "an exit before": "import sys\ndef f():\n    return 1\nsys.exit(0)\nassert f() == 2\n",
     "two names in asserts": (
         "def f(x):\n    return x\nassert (v := f(1)) == 1\nassert (v := f(2)) == 2\n"
