@@ -332,6 +332,8 @@ class Task(Value):
     project: Project | None = None
     doctests: bool = False
     """Doctests count in addition to other tests even if they failed before the repair."""
+    snippets: tuple[str, ...] = ()
+    """The texts that asserts were given in, apart from the program."""
 
 
 class Ending(Value):

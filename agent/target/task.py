@@ -292,6 +292,7 @@ def _prepared(submitted: Submission) -> PreparedTask:
         text=submitted.words, solution=solution, tests=tests, support=submitted.support,
         stdin=submitted.stdin, argv=submitted.argv, site_dirs=submitted.package_folders,
         doctests=submitted.doctests,
+        snippets=tuple(one.text for one in submitted.tests if _is_snippet(one)),
     )
     return PreparedTask(task, tuple(dict.fromkeys(notices)), submitted.source)
 
@@ -402,7 +403,7 @@ def _gathered(submitted: Submission, notices: list[str]) -> tuple[TestCase, ...]
 def _text_tests(test: TestText, submitted: Submission, notices: list[str]) -> Sequence[LocatedTest]:
     """The tests of a submitted text: an interpreter session, a pytest file or a snippet."""
     try:
-        body = parsed(test.text).body
+        parsed(test.text)
     except SyntaxError as error:
         if has_prompts(test.text):
             return [(None, one) for one in tests_from_prompts(test.text, submitted.program)]
@@ -410,9 +411,7 @@ def _text_tests(test: TestText, submitted: Submission, notices: list[str]) -> Se
             "invalid_tests", f"{test.fails_to('parse')}: {where(error)}. Correct this first; "
             "a test is a line like `assert f(1) == 2`."
         ) from None
-    if not (collected(body) or makes_tests(body)) and (
-        not test.name.endswith(".py") or _checks_at_top(body)
-    ):
+    if _is_snippet(test):
         return located_tests(test.text, submitted.program)
     text, line = borrowed(test.text, submitted.program, submitted.entry)
     if line:
@@ -426,6 +425,14 @@ def _text_tests(test: TestText, submitted: Submission, notices: list[str]) -> Se
         (None, one.model_copy(update={"file": test.path}) if test.path else one)
         for one in tests_from_file(text, test.name, configuration)
     ]
+
+
+def _is_snippet(test: TestText) -> bool:
+    """Whether a text has asserts, and is no file of tests."""
+    body = statements_of(test.text)
+    return not (collected(body) or makes_tests(body)) and (
+        not test.name.endswith(".py") or _checks_at_top(body)
+    )
 
 
 def _checks_at_top(body: Sequence[ast.stmt]) -> bool:

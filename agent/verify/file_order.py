@@ -1,4 +1,4 @@
-"""Compares the verdicts on the asserts in a program's text with a run of the whole file.
+"""Compares the verdicts on asserts with a run of the whole file, and of a snippet after it.
 
 Each assert is judged alone, with the statements that it seems to need. Only the file itself shows
 whether these are all: it is run as a script, from top to bottom, with its asserts.
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 
-from agent.core.domain import Report, Solution, Task, Verdict
+from agent.core.domain import Report, Task
+from agent.target.discovery.snippets import reads_output
 from agent.target.parsing import lines_of, shortened, statement_source, statements_of
 from agent.target.program import own_asserts
+from agent.verify.rewriting.masking import mask
 from agent.verify.script_run import run_script
 from agent.verify.subject import Subject
 
@@ -19,35 +21,45 @@ PASSES_IN_ORDER = "passes where it stands in the file"
 
 
 async def judged_in_order(report: Report, subject: Subject, task: Task) -> Report:
-    """Returns the report with the verdicts that the run of the whole file shows to be wrong: a pass
-    whose assert fails there, and failures in the submitted file if it runs through."""
-    own = _own_tests(report, subject.solution)
-    if not own:
-        return report
-    ending, _ = await run_script(subject, own_tests=True)
-    names = {one.name for one in own.values()}
-    failing = [one for one in own.values() if one.fails]
-    if ending.kind == "raised" and ending.exception == "AssertionError" and not failing:
-        at = own.get(ending.line or 0)
-        if at is None:
-            return report
-        return _changed(report, {at.name}, "failed", FAILS_IN_ORDER)
-    runs_through = ending.kind == "completed" or (ending.kind, ending.exit_code) == ("exited", 0)
-    is_submitted = task.solution is not None and subject.solution.id == task.solution.id
-    if failing and is_submitted and runs_through:
-        return _changed(report, {one.name for one in failing} & names, "passed", PASSES_IN_ORDER)
+    """Returns the report with the verdicts that a run from top to bottom shows to be wrong: a pass
+    whose assert fails there, and failures of the submitted file if it runs through."""
+    program = subject.solution.text
+    texts = [(program, _checks(program))]
+    for snippet in task.snippets:
+        if not reads_output(snippet):
+            before = f"{mask(program)}\n"
+            first = before.count("\n")
+            checks = {first + line: name for line, name in _checks(snippet).items()}
+            texts.append((f"{before}{snippet}\n", checks))
+    for text, checks in texts:
+        report = await _judged(report, subject, task, text, checks)
     return report
 
 
-def _own_tests(report: Report, solution: Solution) -> dict[int, Verdict]:
-    """The verdicts on the asserts in the text, by each of their lines."""
+async def _judged(
+    report: Report, subject: Subject, task: Task, text: str, checks: dict[int, str]
+) -> Report:
     verdicts = {one.name: one for one in report.verdicts if one.origin == "user"}
-    found: dict[int, Verdict] = {}
-    for node in own_asserts(statements_of(solution.text)):
-        verdict = verdicts.get(shortened(statement_source(solution.text, node)))
-        if verdict is not None and isinstance(node, ast.Assert):
-            found |= dict.fromkeys(lines_of(node), verdict)
-    return found
+    own = {line: verdicts[name] for line, name in checks.items() if name in verdicts}
+    failing = {one.name for one in own.values() if one.fails}
+    is_submitted = task.solution is not None and subject.solution.id == task.solution.id
+    if not own or (failing and not is_submitted):
+        return report
+    ending, _ = await run_script(subject, text)
+    fails = ending.kind == "raised" and ending.exception == "AssertionError"
+    if fails and not failing and (at := own.get(ending.line or 0)) is not None:
+        return _changed(report, {at.name}, "failed", FAILS_IN_ORDER)
+    runs_through = ending.kind == "completed" or (ending.kind, ending.exit_code) == ("exited", 0)
+    return _changed(report, failing, "passed", PASSES_IN_ORDER) if runs_through else report
+
+
+def _checks(text: str) -> dict[int, str]:
+    """The names of the asserts in a text, by each of their lines."""
+    return {
+        line: shortened(statement_source(text, node))
+        for node in own_asserts(statements_of(text)) if isinstance(node, ast.Assert)
+        for line in lines_of(node)
+    }
 
 
 def _changed(report: Report, names: set[str], status: str, message: str) -> Report:

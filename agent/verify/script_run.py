@@ -17,24 +17,24 @@ LONGEST_OUTPUT = 16_000_000
 """Bytes of output after which a program counts as printing endlessly."""
 
 
-async def run_script(subject: Subject, *, own_tests: bool = False) -> tuple[Ending, str]:
+async def run_script(subject: Subject, text: str | None = None) -> tuple[Ending, str]:
     """Runs the program as a script, in a jail of its own.
 
     Args:
-        own_tests: Whether the asserts in its text run too.
+        text: Another text of the program, by default its own without the asserts in it.
 
     Returns:
         How it ended, with the beginning of its output, and the whole output.
     """
     payload: dict[str, Json] = {
         "entry": subject.solution.entry,
-        "text": subject.solution.text if own_tests else mask(subject.solution.text),
+        "text": mask(subject.solution.text) if text is None else text,
         "argv": list(subject.task.argv), "random_seed": subject.random_seed,
     }
     job = subject.job("script", payload, subject.wall_s * WALL_FACTOR)
     files = subject.files
-    if own_tests:
-        files = {**files, subject.solution.entry: subject.solution.text}
+    if text is not None:
+        files = {**files, subject.solution.entry: text}
     job = replace(job, files=files, stdin=subject.task.stdin)
     outcome = await subject.sandbox.run(job)
     if outcome.ended != "output":

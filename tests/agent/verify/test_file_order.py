@@ -6,6 +6,7 @@ import pytest
 
 from agent.core.domain import File, Solution, Task
 from agent.target.program import tests_from_program as located
+from agent.target.task import from_page
 from agent.verify.file_order import FAILS_IN_ORDER
 from agent.verify.judge import check
 from sandbox import Sandbox
@@ -75,6 +76,22 @@ async def test_a_file_that_runs_through_passes(name: str, jail: Sandbox) -> None
 async def test_a_check_that_fails_in_the_file_fails(name: str, jail: Sandbox) -> None:
     text, check_ = FAILS[name]
     assert (await statuses(text, jail))[check_] == FAILS_IN_ORDER
+
+
+@pytest.mark.parametrize(("text", "snippet", "expected"), [
+    ("import random\nD = [1, 2, 3, 4, 5, 6]\ndef deal():\n    random.seed(1)\n"
+     "    random.shuffle(D)\n    return D[0]\n",
+     "assert deal() == 3; assert deal() == 3", FAILS_IN_ORDER),
+    ("class M:\n    n = 0\n    @property\n    def value(self):\n        self.n += 1\n"
+     "        return self.n\n", "m = M(); assert m.value == 1; assert m.value == 2", "passed"),
+])
+async def test_asserts_given_apart_are_run_in_their_order_too(
+    text: str, snippet: str, expected: str, jail: Sandbox
+) -> None:
+    task = from_page(text, snippet).task
+    assert task.solution is not None
+    report = await check(task.solution, task.tests, task, jail)
+    assert {one.message if one.fails else one.status for one in report.verdicts} == {expected}
 
 
 async def test_only_the_submitted_file_passes_by_running_through(jail: Sandbox) -> None:
