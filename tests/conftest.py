@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import LoadFileScheduling
 
+pytest_plugins = ["tests.postgres"]
 TORCH = (
     "tests/agent/propose/test_with_local_model.py", "tests/contract/", "tests/llm/huggingface/",
 )

@@ -31,7 +31,8 @@ MAY_IMPORT = {
 
 INSIDE_AGENT = [
     {"core"}, {"target"}, {"verify"}, {"search"}, {"proof"}, {"memory", "log"}, {"report"},
-    {"tools"}, {"iteration"}, {"propose"}, {"planning"}, {"loop.steps"}, {"loop.graph"},
+    {"tools"}, {"iteration"}, {"propose"}, {"planning"}, {"loop.steps"},
+    {"loop.postgres_checkpoints"}, {"loop.graph"},
     {"loop.resources", "loop.fork"}, {"loop.run"}, {"loop.session"}, {"interfaces"},
     {"__main__"},
 ]
@@ -113,7 +114,7 @@ GRADIO_MODULES = {
       for name in ("inputs", "output", "panels", "parts", "theme")),
 }
 LANGGRAPH_MODULES = {
-    "agent/loop/graph.py", "agent/loop/steps/gate.py",
+    "agent/loop/graph.py", "agent/loop/postgres_checkpoints.py", "agent/loop/steps/gate.py",
 }
 
 DATA = (

@@ -236,6 +236,17 @@ class Settings(BaseModel):
         "HEAL_DATA_DIR", Path(), "the folder of runs, checkpoints and the fix memory",
         shown="the user's data folder",
     )
+    database_url: str = _env(
+        "HEAL_DATABASE_URL", "", "a Postgres database, `postgresql://user@host/name`, for runs, "
+        "checkpoints and events that several processes share, instead of files", repr=False,
+    )
+    queue: bool = _env(
+        "HEAL_QUEUE", False, "`1`: runs wait in the database for `heal worker` processes, and this "
+        "process drives none",
+    )
+    max_queue: int = _env(
+        "HEAL_MAX_QUEUE", 200, "runs that may wait for a worker; a further one is refused", ge=1,
+    )
     hf_token: str = _env(
         "HF_TOKEN", "", "a Hugging Face token with write access for `memory sync`, or read access "
         "for a gated model; setting it alone has no effect", repr=False,

@@ -27,12 +27,28 @@ class EventBus:
         self._store = store
         self._wakeup_events: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self._closed = False
+        self.queue_changed = asyncio.Event()
+        self.on_end: Callable[[str], None] | None = None
+        """Is called with each run that any process has ended, if the store says so."""
+
+    def wake(self, run: str, *, ended: bool = False) -> None:
+        """Wakes the followers of a run that another process has written; of all, and whoever waits
+        for queued runs, if it is empty."""
+        if not run:
+            self.queue_changed.set()
+        for wakeup in self._wakeup_events.get(run, ()) if run else self._all_wakeups():
+            wakeup.set()
+        if ended and self.on_end is not None:
+            self.on_end(run)
 
     def close(self) -> None:
         """Wakes and ends all followers, because the store is about to be closed."""
         self._closed = True
-        for wakeup in set().union(*self._wakeup_events.values()):
+        for wakeup in self._all_wakeups():
             wakeup.set()
+
+    def _all_wakeups(self) -> set[asyncio.Event]:
+        return set().union(*self._wakeup_events.values())
 
     def writer(self, run: str, step_id: str) -> Writer:
         """A writer that numbers the events of the next attempt of a step, or of a session."""

@@ -10,7 +10,7 @@ from typing import Literal
 from agent.core.domain import ProofLevel, RunOutcome
 from agent.core.events import LogEntry, Parent, RunFailed, RunFinished, RunStarted, Waiting
 from agent.core.settings import Settings, data_folder
-from agent.log.store import RunRow, Store, UnknownRun
+from agent.log.store import RunRow, Store, UnknownRun, open_store
 
 LEAST_NAMED = 4  # characters of an id
 LONGEST_TITLE = 80
@@ -91,7 +91,7 @@ class History:
 def open_history(settings: Settings, visitor: str) -> Iterator[History]:
     """Opens the runs stored in the data folder of the settings."""
     folder, _ = data_folder(settings)
-    store = Store(folder / "runs.db")
+    store = open_store(settings, folder)
     try:
         yield History(store, visitor)
     finally:

@@ -1,4 +1,5 @@
-"""Stores runs, events and content-addressed values in one SQLite file in WAL mode.
+"""Stores runs, events and content-addressed values in one SQLite file in WAL mode, or in Postgres
+(`agent/log/postgres.py`).
 
 LangGraph has a separate file, because its saver holds write transactions across awaits.
 """
@@ -8,17 +9,20 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
 from agent.core.domain import Value, digest
-from agent.core.events import Event, LogEntry
+from agent.core.events import FINAL_KINDS, Event, LogEntry
+from agent.core.settings import BadSettings, Settings
 from agent.core.sqlite import LOCK_TIMEOUT_S, create_with_auto_vacuum, write_transaction
 from agent.log.alive import ProcessLock
 from agent.target.errors import BadInput
@@ -34,7 +38,8 @@ create table if not exists events(
     ordinal integer not null, at real not null, body text not null,
     primary key(run, seq), unique(run, task, attempt, ordinal));
 create table if not exists answers(
-    run text not null, interrupt text not null, primary key(run, interrupt));
+    run text not null, interrupt text not null, value text not null default '',
+    primary key(run, interrupt));
 create table if not exists artifacts(id text primary key, body text not null);
 create table if not exists kept(
     run text not null, artifact text not null, primary key(run, artifact)) without rowid;
@@ -42,12 +47,6 @@ create table if not exists deleted(id text primary key) without rowid;
 create index if not exists kept_artifact on kept(artifact);
 """
 
-_VISITOR = "coalesce(json_extract(options, '$.visitor'), '')"
-_OWN = f"{_VISITOR} = ?"
-_WAITS = (
-    "(select json_extract(body, '$.kind') from events where run = id order by seq desc limit 1)"
-    " = 'waiting'"
-)
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 
 
@@ -78,6 +77,15 @@ class RunAlreadyEnded(Exception):
 class Store:
     """Runs, events and values in one file; use from one thread."""
 
+    _visitor = "coalesce(json_extract(options, '$.visitor'), '')"
+    _waits = (
+        "(select json_extract(body, '$.kind') from events where run = id order by seq desc limit 1)"
+        " = 'waiting'"
+    )
+    url = ""
+    """The address of the database; empty for a file."""
+    _db: Any  # a connection of the SQLite driver, or one that has the same methods
+
     def __init__(self, path: Path) -> None:
         self._run = ""
         self._process_lock = ProcessLock(path.parent / "alive")
@@ -86,6 +94,17 @@ class Store:
         self._db.execute("pragma synchronous=normal")
         self._db.execute("pragma secure_delete=on")
         self._db.executescript(_SCHEMA)
+        columns = {row[1] for row in self._db.execute("pragma table_info(answers)")}
+        if "value" not in columns:  # a file of an earlier version
+            self._db.execute("alter table answers add column value text not null default ''")
+
+    @property
+    def process(self) -> str:
+        """The name of this process as the owner of runs."""
+        return self._process_lock.name
+
+    def _transaction(self) -> AbstractContextManager[None]:
+        return write_transaction(self._db)
 
     def close(self) -> None:
         self._process_lock.close()
@@ -102,14 +121,19 @@ class Store:
     def put(self, value: Value) -> str:
         body = value.to_json()
         key = digest(body)
-        self._db.execute("insert or ignore into artifacts(id, body) values(?, ?)", (key, body))
-        self._db.execute("insert or ignore into kept(run, artifact) values(?, ?)", (self._run, key))
+        self._db.execute(
+            "insert into artifacts(id, body) values(?, ?) on conflict do nothing", (key, body)
+        )
+        self._db.execute(
+            "insert into kept(run, artifact) values(?, ?) on conflict do nothing", (self._run, key)
+        )
         return key
 
     def share(self, run: str, other: str) -> None:
         """Shares the values of a run with another run that continues from it."""
         self._db.execute(
-            "insert or ignore into kept(run, artifact) select ?, artifact from kept where run = ?",
+            "insert into kept(run, artifact) select ?, artifact from kept where run = ? "
+            "on conflict do nothing",
             (other, run),
         )
 
@@ -124,13 +148,12 @@ class Store:
 
     def add_run(self, run: str, title: str, task: str, options: str) -> None:
         """Registers a run driven by this process; raises `ValueError` if the id exists."""
-        try:
-            self._db.execute(
-                "insert into runs(id, title, task, options, owner, created) values(?,?,?,?,?,?)",
-                (run, title, task, options, self._process_lock.name, time.time()),
-            )
-        except sqlite3.IntegrityError as error:
-            raise ValueError(f"a run with the id {run!r} exists already") from error
+        added = self._db.execute(
+            "insert into runs(id, title, task, options, owner, created) values(?,?,?,?,?,?) "
+            "on conflict do nothing", (run, title, task, options, self.process, time.time()),
+        ).rowcount
+        if not added:
+            raise ValueError(f"a run with the id {run!r} exists already")
 
     def run(self, run: str) -> RunRow:
         rows = self._runs("where id = ?", (run,))
@@ -139,11 +162,12 @@ class Store:
         return rows[0]
 
     def runs(self, limit: int, visitor: str) -> tuple[RunRow, ...]:
-        return self._runs(f"where {_OWN} order by created desc limit ?", (visitor, limit))
+        clause = f"where {self._visitor} = ? order by created desc limit ?"
+        return self._runs(clause, (visitor, limit))
 
     def runs_named(self, name: str, visitor: str) -> tuple[str, ...]:
         """The ids of a visitor's runs that start with `name`."""
-        clause = f"where {_OWN} and substr(id, 1, length(?)) = ?"
+        clause = f"where {self._visitor} = ? and substr(id, 1, length(?)) = ?"
         return tuple(row.id for row in self._runs(clause, (visitor, name, name)))
 
     def is_alive(self, row: RunRow) -> bool:
@@ -157,17 +181,30 @@ class Store:
             if (run is None or row.id == run) and not self.is_alive(row):
                 changed = self._db.execute(
                     "update runs set owner = ? where id = ? and owner = ?",
-                    (self._process_lock.name, row.id, row.owner),
+                    (self.process, row.id, row.owner),
                 ).rowcount
                 if changed:
                     adopted.append(row)
         return tuple(adopted)
 
-    def claim_answer(self, run: str, interrupt: str) -> bool:
-        """Claims a question for this caller; returns whether nobody had claimed it before."""
-        return self._db.execute(
-            "insert or ignore into answers(run, interrupt) values(?, ?)", (run, interrupt)
-        ).rowcount == 1
+    def queued(self) -> tuple[str, ...]:
+        """The runs that wait for a process, the oldest first; none in a file."""
+        return ()
+
+    def claim_answer(self, run: str, interrupt: str, value: str = "") -> bool:
+        """Claims a question for this caller, and saves its answer; returns whether nobody had
+        claimed it before."""
+        return bool(self._db.execute(
+            "insert into answers(run, interrupt, value) values(?, ?, ?) on conflict do nothing",
+            (run, interrupt, value),
+        ).rowcount)
+
+    def saved_answer(self, run: str, interrupt: str) -> str:
+        """The answer to a question; empty if none was saved."""
+        row = self._db.execute(
+            "select value from answers where run = ? and interrupt = ?", (run, interrupt)
+        ).fetchone()
+        return "" if row is None else str(row[0])
 
     def forget_answer(self, run: str, interrupt: str) -> None:
         """Allows the question to be answered again."""
@@ -175,7 +212,7 @@ class Store:
 
     def take_over(self, run: str) -> None:
         """Makes this process the owner of the run."""
-        self._db.execute("update runs set owner = ? where id = ?", (self._process_lock.name, run))
+        self._db.execute("update runs set owner = ? where id = ?", (self.process, run))
 
     def release(self, run: str) -> None:
         """Releases an unfinished run, so that any process can adopt it."""
@@ -189,15 +226,19 @@ class Store:
 
     def delete(self, run: str) -> None:
         """Deletes a finished run and its unshared values; its id stays reserved."""
-        with write_transaction(self._db):
+        with self._transaction():
             self._db.execute(
-                "delete from artifacts where id in (select artifact from kept where run = ?1) and "
-                "not exists (select 1 from kept where artifact = id and run <> ?1)", (run,)
+                "delete from artifacts where id in (select artifact from kept where run = ?) and "
+                "not exists (select 1 from kept where artifact = id and run <> ?)", (run, run)
             )
             for table in ("kept", "events", "answers"):
                 self._db.execute(f"delete from {table} where run = ?", (run,))
             self._db.execute("delete from runs where id = ?", (run,))
-            self._db.execute("insert or ignore into deleted values(?)", (run,))
+            self._db.execute("insert into deleted values(?) on conflict do nothing", (run,))
+        self._shrink()
+
+    def _shrink(self) -> None:
+        """Returns the space of deleted rows to the system."""
         self._db.execute("pragma incremental_vacuum").fetchall()
         self._db.execute("pragma wal_checkpoint(truncate)")
 
@@ -206,20 +247,24 @@ class Store:
 
     def expired(self, before: float, most: int, place: Callable[[str], str]) -> tuple[str, ...]:
         """Inactive runs of visitors that are older than `before` or exceed `most` per `place`."""
-        self._db.create_function("place", 1, place)
         rows = self._db.execute(
-            "select id from (select id, created,"
-            " row_number() over (order by nth, final, created desc) as nth from"
-            " (select id, created, final, row_number() over"
-            f" (partition by place({_VISITOR}) order by final, created desc) as nth"
-            f" from runs where (final = 1 or {_WAITS}) and not {_OWN}))"
-            " where created < ? or nth > ?",
-            ("", before, most),
+            f"select id, created, final, {self._visitor} from runs "
+            f"where (final = 1 or {self._waits}) and {self._visitor} <> '' "
+            "order by final, created desc"
+        ).fetchall()
+        counts: Counter[str] = Counter()
+        ranked = []
+        for run, created, final, visitor in rows:
+            counts[place(visitor)] += 1
+            ranked.append((counts[place(visitor)], final, -created, run))
+        return tuple(
+            run for number, (_, _, age, run) in enumerate(sorted(ranked))
+            if -age < before or number >= most
         )
-        return tuple(run for (run,) in rows)
 
     def unfinished(self, visitor: str) -> frozenset[str]:
-        return frozenset(row.id for row in self._runs(f"where final = 0 and {_OWN}", (visitor,)))
+        rows = self._runs(f"where final = 0 and {self._visitor} = ?", (visitor,))
+        return frozenset(row.id for row in rows)
 
     def _runs(self, clause: str, values: Sequence[object]) -> tuple[RunRow, ...]:
         rows = self._db.execute(
@@ -242,8 +287,8 @@ class Store:
     def append(self, run: str, task: str, attempt: int, ordinal: int, event: Event) -> LogEntry:
         """Appends an event to the run's log; raises `RunAlreadyEnded`."""
         at = time.time()
-        final = event.kind in ("run_finished", "run_failed")
-        with write_transaction(self._db):
+        final = event.kind in FINAL_KINDS
+        with self._transaction():
             active = self._db.execute(
                 "select 1 from runs where id = ? and final = 0", (run,)
             ).fetchone()
@@ -286,6 +331,20 @@ class Store:
             )
             for run, seq, task, attempt, ordinal, at, body in rows
         )
+
+
+def open_store(settings: Settings, folder: Path) -> Store:
+    """Opens the database of the settings, else the file in `folder`. Raises: BadSettings."""
+    if not settings.database_url:
+        return Store(folder / "runs.db")
+    try:
+        from agent.log.postgres import PostgresStore
+    except ModuleNotFoundError as error:
+        raise BadSettings(
+            f"HEAL_DATABASE_URL needs the package {error.name}: install "
+            "`self-healing-code-agent[postgres]`."
+        ) from error
+    return PostgresStore(settings.database_url)
 
 
 @lru_cache(maxsize=256)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import aiosqlite
+from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
@@ -28,6 +29,7 @@ from agent.core.sqlite import LOCK_TIMEOUT_S, create_with_auto_vacuum
 from agent.core.state import RENAMED_FIELDS, State, Suite
 from agent.iteration.context import Context
 from agent.iteration.iterations import parallel_repairs
+from agent.log.store import Store
 from agent.loop.steps.critique import critique
 from agent.loop.steps.diagnose import diagnose
 from agent.loop.steps.execute import arbitrate, execute
@@ -246,8 +248,11 @@ def compiled_graph() -> CompiledStateGraph[State, Context, State, State]:
 class Engine:
     """Runs the graph with a checkpoint file; use it from the event loop that opened it."""
 
-    def __init__(self, saver: AsyncSqliteSaver) -> None:
+    def __init__(
+        self, saver: BaseCheckpointSaver[Any], shrink: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
         self._saver = saver
+        self._shrink = shrink
         self._graph = compiled_graph().copy({"checkpointer": saver})
 
     async def run(
@@ -285,8 +290,8 @@ class Engine:
 
     async def forget(self, run: str) -> None:
         await self._saver.adelete_thread(run)
-        for pragma in ("incremental_vacuum", "wal_checkpoint(truncate)"):
-            await self._saver.conn.execute_fetchall(f"pragma {pragma}")
+        if self._shrink is not None:
+            await self._shrink()
 
 
 class _Serializer(JsonPlusSerializer):
@@ -312,15 +317,28 @@ def _config(run: str) -> RunnableConfig:
 
 
 @asynccontextmanager
-async def open_engine(checkpoints: Path) -> AsyncIterator[Engine]:
-    """Opens an engine over a checkpoint file, which only LangGraph's saver writes."""
+async def open_engine(store: Store, checkpoints: Path) -> AsyncIterator[Engine]:
+    """Opens an engine whose checkpoints are in the store's database, or if the store is a file, in
+    the file `checkpoints`, which only LangGraph's saver writes."""
+    serializer = _Serializer(allowed_msgpack_modules=())
+    if store.url:
+        from agent.loop.postgres_checkpoints import open_saver
+
+        async with open_saver(store.url, serializer, lambda: store.process) as shared:
+            yield Engine(shared)
+        return
     await asyncio.to_thread(create_with_auto_vacuum, checkpoints)
     async with aiosqlite.connect(checkpoints, timeout=LOCK_TIMEOUT_S) as connection:
         await connection.execute("pragma synchronous=normal")
         await connection.execute("pragma secure_delete=on")
-        saver = _Saver(connection, serde=_Serializer(allowed_msgpack_modules=()))
+        saver = _Saver(connection, serde=serializer)
         await saver.setup()
-        yield Engine(saver)
+
+        async def shrink() -> None:
+            for pragma in ("incremental_vacuum", "wal_checkpoint(truncate)"):
+                await connection.execute_fetchall(f"pragma {pragma}")
+
+        yield Engine(saver, shrink)
 
 
 def diagram() -> str:

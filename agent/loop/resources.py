@@ -21,7 +21,7 @@ from agent.core.settings import BadSettings, Settings, data_folder
 from agent.iteration.context import PROMPTS
 from agent.iteration.models import LOCAL_USER, Models
 from agent.log.bus import EventBus
-from agent.log.store import Store
+from agent.log.store import Store, open_store
 from agent.memory.visitors import Memories
 from agent.propose.rules import rules
 from llm import BadPrompt, Connection, Provider, RulesProvider, open_provider
@@ -46,7 +46,8 @@ _CLASS = re.compile(r"[A-Za-z_]\w*")
 class LazyEngine:
     """The graph engine, opened when it is first needed."""
 
-    def __init__(self, checkpoints: Path, files: AsyncExitStack) -> None:
+    def __init__(self, store: Store, checkpoints: Path, files: AsyncExitStack) -> None:
+        self._store = store
         self._checkpoints = checkpoints
         self._files = files
         self._opening: asyncio.Task[Engine] | None = None
@@ -69,7 +70,8 @@ class LazyEngine:
     async def _open(self) -> Engine:
         os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
         graph = await asyncio.to_thread(import_module, ".graph", __package__)
-        engine: Engine = await self._files.enter_async_context(graph.open_engine(self._checkpoints))
+        opened = graph.open_engine(self._store, self._checkpoints)
+        engine: Engine = await self._files.enter_async_context(opened)
         return engine
 
 
@@ -139,14 +141,20 @@ async def open_resources(
             redactor=lambda: models.log_redaction.redactor,
         )
         files.callback(steps.close)
-        store = Store(folder / "runs.db")
+        store = open_store(settings, folder)
         files.callback(store.close)
         memories = Memories(folder)
         files.callback(memories.close)
-        engine = LazyEngine(folder / "checkpoints.db", files)
+        bus = EventBus(store)
+        if store.url:
+            from agent.log.postgres import PostgresStore, shared
+
+            assert isinstance(store, PostgresStore)
+            await files.enter_async_context(shared(store, bus))
+        engine = LazyEngine(store, folder / "checkpoints.db", files)
         try:
             yield Resources(
-                settings, models, jail, store, memories, EventBus(store),
+                settings, models, jail, store, memories, bus,
                 RulesProvider(rules(settings.drafts)), prompts, steps, engine,
                 tuple(filter(None, (warning, memories.owner.notice))),
             )

@@ -4,6 +4,7 @@ Spent money and time are read from the log, so a resumed run gets no fresh budge
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
 import uuid
@@ -23,6 +24,7 @@ from agent.core.domain import (
     counted,
 )
 from agent.core.events import (
+    Answered,
     Event,
     Extended,
     LogEntry,
@@ -244,6 +246,11 @@ class Run:
         if self._driver is not None:
             await asyncio.wait({self._driver})
 
+    def stop_soon(self) -> None:
+        """Stops driving without waiting for it."""
+        if self._driver is not None:
+            self._driver.cancel()
+
     async def stop(self) -> None:
         """Stops driving at once; the run keeps its progress."""
         for task in (self._driver, self._judging):
@@ -255,10 +262,21 @@ class Run:
             await self.stop()
             self._wait_for("visitor", "the page of this run was closed; reopen it to continue")
 
-    async def resume(self) -> None:
-        """Logs the model calls that were lost when the run's process ended, and the next steps."""
-        if not self.log:  # the process ended before the first event
+    async def store(self) -> None:
+        """Stores the run without driving it. Raises `ValueError` if its id exists already."""
+        address = self._store.put(self.task)
+        self._store.add_run(self.id, self.title, address, self.options.to_json())
+
+    async def resume(self) -> StepAnswer | None:
+        """Logs the model calls that were lost when the run's process ended, and the next steps.
+        Returns the answer to the run's last question, if the run has not continued since."""
+        if not self.log:  # it was queued, or its process ended before the first event
             self._open_log(await self._jail(), self.options.plan.notes)
+            return None
+        events = [one.event for one in self.log if not isinstance(one.event, Extended)]
+        if events and isinstance(last := events[-1], Answered):
+            saved = self._store.saved_answer(self.id, last.interrupt)
+            return StepAnswer(last.interrupt, json.loads(saved)) if saved else None
         engine = await self._shared.engine.get()
         steps = await engine.next_steps(self.id)
         lost = lost_calls(self.log)
@@ -270,6 +288,7 @@ class Run:
         calls = counted(len(lost), "call")
         lost_note = f"; interrupted, and charged at the maximum cost: {calls}"
         self.emit(Resumed(note=note + (lost_note if lost else "")))
+        return None
 
     def rerun_inputs(self, answer: str) -> tuple[Task, Options]:
         """Returns task and options of a new run that includes an answer to this run's open

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import sys
 import time
 import uuid
@@ -34,6 +35,8 @@ from llm import Connection, ModelPlan, NoProvider, Provider, open_provider
 from llm.redaction import redacted_logs
 from sandbox import Sandbox
 
+QUEUE_POLL_S = 1.0
+"""How often a worker looks for runs whose process has ended."""
 SWITCH_INTERVAL_S = 0.000_5
 """A tenth of Python's default thread switch interval."""
 FULL_GC_THRESHOLD = 1_000
@@ -75,6 +78,7 @@ class Session:
         self._shared = shared
         self._store = shared.store
         self._active: dict[str, Run] = {}
+        shared.bus.on_end = self._stop_ended
 
     async def start(
         self,
@@ -110,7 +114,8 @@ class Session:
         for text in answer.value.values() if isinstance(answer, StepAnswer) else ():
             refuse_unwritable(text if isinstance(text, str) else "")
         await waiting.wait_until_idle()
-        if not self._store.claim_answer(run, interrupt):
+        saved = json.dumps(dict(answer.value)) if isinstance(answer, StepAnswer) else ""
+        if not self._store.claim_answer(run, interrupt, saved):
             return False  # another caller, maybe in another process, was first
         self._store.take_over(run)  # its process may have ended: no other process adopts it now
         waiting.emit(Answered(interrupt=interrupt, answer=str(dict(value))))
@@ -123,7 +128,10 @@ class Session:
             return True
         if isinstance(answer, ContinueRun) and answer.budget_extension is not None:
             waiting.emit(answer.budget_extension)
-        self._run_in_background(waiting, answer if isinstance(answer, StepAnswer) else None)
+        if self.settings.queue:
+            self._store.release(run)
+        else:
+            self._run_in_background(waiting, answer if isinstance(answer, StepAnswer) else None)
         return True
 
     async def rerun_with_answer(
@@ -162,6 +170,7 @@ class Session:
         cancelled = self._run(run)
         await cancelled.stop()
         if not self._store.run(run).final:
+            self._store.take_over(run)  # another process may drive it, and writes no more
             await cancelled.conclude("cancelled", "stopped by the user")
 
     async def delete(self, run: str) -> None:
@@ -217,9 +226,33 @@ class Session:
                 # The process accepted an answer but ended before it wrote it: the answer is lost.
                 self._store.forget_answer(row.id, question.interrupt)
                 continue
-            await recovered.resume()
-            self._run_in_background(recovered)
+            await self._resume(recovered)
         return tuple(row.id for row in adopted)
+
+    async def work(self, slots: int) -> None:
+        """Drives the queued runs of the database, at most `slots` at a time, until cancelled."""
+        from agent.log.postgres import PostgresStore
+
+        store, changed = self._store, self._shared.bus.queue_changed
+        if not isinstance(store, PostgresStore):
+            raise BadSettings(
+                "A worker takes runs from a database: set HEAL_DATABASE_URL=postgresql://…"
+            )
+        self._shared.engine.begin()
+        while True:
+            changed.clear()
+            claimed = store.claim(slots - len(self.running()))
+            for row in claimed:
+                await self._resume(Run.stored(row, self._shared))
+            if not claimed:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(QUEUE_POLL_S):
+                        await changed.wait()
+
+    async def _resume(self, run: Run) -> None:
+        if run.id in self._active:  # its lease was lost, and comes back
+            await self._active[run.id].stop()
+        self._run_in_background(run, await run.resume())
 
     async def close(self) -> None:
         """Stops all runs and streams; `recover` can resume the unfinished runs."""
@@ -335,6 +368,15 @@ class Session:
         notices: tuple[str, ...] = ()
         if options.visitor == LOCAL_USER:  # the notices name the host's folders
             notices, self.notices = self.notices, ()  # shown once, by the first run
+        if self.settings.queue:
+            waiting = self._store.queued()
+            if len(waiting) >= self.settings.max_queue:
+                raise BadInput(
+                    f"{len(waiting)} runs wait for a worker already. Try again in a few minutes."
+                )
+            await run.store()
+            self._store.release(run.id)
+            return run.id
         await run.begin((*notices, *options.plan.notes), judged)
         self._run_in_background(run)
         return run.id
@@ -343,9 +385,15 @@ class Session:
         self._active[run.id] = run
         run.drive(answer).add_done_callback(lambda _: self._forget(run))
 
+    def _stop_ended(self, run: str) -> None:
+        """Stops driving a run that another process has ended."""
+        if run in self._active and self._store.run(run).final:
+            self._active[run].stop_soon()
+
     def _forget(self, run: Run) -> None:
         if self._active.get(run.id) is run and not run.is_running:
             del self._active[run.id]
+            self._shared.bus.queue_changed.set()
 
 
 @asynccontextmanager

@@ -211,6 +211,14 @@ def lsp(call: Invocation) -> int:
     return language_server.serve(call.opener)
 
 
+@command(app, "jobs verbose")
+def worker(call: Invocation) -> int:
+    """Drive the runs that wait in the database of HEAL_DATABASE_URL, until it is stopped."""
+    from agent.interfaces.servers import worker as server
+
+    return server.serve(call.opener, call.given["jobs"] or 0)
+
+
 def main() -> None:
     """The console script."""
     # Garbage collection would take a quarter of the import time of a short-lived process.

@@ -70,6 +70,8 @@ OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         list[str], "--deselect", "ID", "A test to leave out, by its name or pytest id. "
         "Repeatable.",
     ),
+    "jobs": _value(int, "--jobs", "N", "Runs at a time; by default one per processor.",
+                  min=1),
     "doctests": _switch("--doctests", "Heal failing doctests even if there are other tests."),
     "with_files": _value(
         list[Path], "--with", "PATH", "A file that the program imports, or a package folder. "

@@ -3,20 +3,33 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from agent.core import events as e
 from agent.core.domain import Lesson, Script, Task
+from agent.core.settings import Settings
 from agent.log.bus import EventBus
-from agent.log.store import Store
+from agent.log.store import Store, open_store
+
+Opening = Callable[[], Store]
+
+
+@pytest.fixture(params=["file", "database"])
+def opening(request: pytest.FixtureRequest, tmp_path: Path) -> Opening:
+    """Opens one store of runs, as each process does that shares it."""
+    settings = Settings()
+    if request.param == "database":
+        settings = Settings(database_url=request.getfixturevalue("database"))
+    return partial(open_store, settings, tmp_path)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    store = Store(tmp_path / "runs.db")
+def store(opening: Opening) -> Iterator[Store]:
+    store = opening()
     yield store
     store.close()
 
@@ -39,7 +52,8 @@ def test_a_value_comes_back_equal_from_its_address(store: Store) -> None:
         store.get("nothing", Lesson)
 
 
-def test_only_runs_of_dead_processes_are_adopted_once(store: Store, tmp_path: Path) -> None:
+def test_only_runs_of_dead_processes_are_adopted_once(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs.db")
     store.add_run("mine", "", "t", "{}")
     other = (
         "import sys, pathlib; from agent.log.store import Store\n"
@@ -61,23 +75,25 @@ def test_only_runs_of_dead_processes_are_adopted_once(store: Store, tmp_path: Pa
         assert [row.id for row in store.adopt_orphans()] == ["theirs"]
     assert store.adopt_orphans() == ()
     assert [path.name for path in (tmp_path / "alive").iterdir()] == [store.run("mine").owner]
+    store.close()
 
 
-def test_what_a_closed_store_left_is_adopted_by_the_next(tmp_path: Path) -> None:
-    first, second = Store(tmp_path / "runs.db"), Store(tmp_path / "runs.db")
+def test_what_a_closed_store_left_is_adopted_by_the_next(opening: Opening, tmp_path: Path) -> None:
+    first, second = opening(), opening()
     first.add_run("r", "", "t", "{}")
     assert second.adopt_orphans() == ()
     first.close()
     assert [row.id for row in second.adopt_orphans()] == ["r"]
     second.close()
-    assert not [*(tmp_path / "alive").iterdir()]
+    assert not [*(tmp_path / "alive").glob("*")]
 
 
 def test_a_released_run_can_be_adopted_unless_it_has_finished(store: Store) -> None:
     for run in ("r", "finished"):
         store.add_run(run, "", "t", "{}")
-        store.release(run)
     store.append("finished", "x", 0, 0, e.RunFailed(error="e"))
+    for run in ("r", "finished"):
+        store.release(run)
     assert [row.id for row in store.adopt_orphans()] == ["r"]
 
 
@@ -99,8 +115,8 @@ def test_a_log_survives_json_and_names_a_broken_line(bus: EventBus, store: Store
         e.from_jsonl(e.to_jsonl(store.log("r")) + '{"kind": "other"}\n')
 
 
-def test_a_question_is_answered_once_whoever_asks(store: Store, tmp_path: Path) -> None:
-    other = Store(tmp_path / "runs.db")
+def test_a_question_is_answered_once_whoever_asks(store: Store, opening: Opening) -> None:
+    other = opening()
     assert [store.claim_answer("r", "q"), other.claim_answer("r", "q")] == [True, False]
     assert other.claim_answer("r", "next")
     other.close()
@@ -159,13 +175,16 @@ async def test_followers_that_leave_are_forgotten(bus: EventBus, store: Store) -
     assert await ends is None
 
 
-async def test_a_follower_sees_what_another_process_writes(bus: EventBus, tmp_path: Path) -> None:
+async def test_a_follower_sees_what_another_process_writes(
+    bus: EventBus, opening: Opening
+) -> None:
     async def read() -> list[str]:
         return [entry.event.kind async for batch in bus.follow("r") for entry in batch]
 
     reading = asyncio.create_task(read())
     await asyncio.sleep(0.01)
-    elsewhere = Store(tmp_path / "runs.db")
+    elsewhere = opening()
+    elsewhere.take_over("r")
     EventBus(elsewhere).writer("r", "a")(e.RunFailed(error="e"))
     elsewhere.close()
     assert await asyncio.wait_for(reading, 10) == ["run_failed"]

@@ -31,8 +31,10 @@ from agent.core.events import (
     without_retries,
 )
 from agent.iteration.strategies import Proposal
+from agent.log.postgres import PostgresStore
 from agent.log.store import Store
 from agent.loop import run as run_module
+from agent.loop.postgres_checkpoints import PostgresSaver
 from agent.loop.session import Session, open_session
 from agent.loop.steps import diagnose, recall, repair
 from agent.propose import rewriting
@@ -110,20 +112,24 @@ def table_for_a_jail(kills: Kills) -> Iterator[None]:
     async def none_near(*_given: object) -> tuple[None, int]:
         return None, 0
 
-    append, put = Store.append, AsyncSqliteSaver.aput
+    def appending(append: Callable[..., LogEntry]) -> Callable[..., LogEntry]:
+        def appended(self: Store, *given: Any) -> LogEntry:
+            kills.received[given[-1].kind] = 2 * kills.writes
+            kills.before()
+            entry = append(self, *given)
+            kills.after()
+            return entry
 
-    def appended(self: Store, *given: Any) -> LogEntry:
-        kills.received[given[-1].kind] = 2 * kills.writes
-        kills.before()
-        entry = append(self, *given)
-        kills.after()
-        return entry
+        return appended
 
-    async def kept(self: AsyncSqliteSaver, *given: Any) -> Any:
-        kills.before()
-        config = await put(self, *given)
-        kills.after()
-        return config
+    def keeping(put: Callable[..., Any]) -> Callable[..., Any]:
+        async def kept(self: object, *given: Any) -> Any:
+            kills.before()
+            config = await put(self, *given)
+            kills.after()
+            return config
+
+        return kept
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("agent.iteration.context.check", judged)
@@ -133,16 +139,22 @@ def table_for_a_jail(kills: Kills) -> Iterator[None]:
         patch.setattr(diagnose, "suspicious_lines", lambda *_given: ())
         patch.setattr(rewriting, "search_if_allowed", none_near)
         patch.setattr(recall, "applicable_fixes", lambda *_given: ())
-        patch.setattr(Store, "append", appended)
-        patch.setattr(AsyncSqliteSaver, "aput", kept)
+        for store in (Store, PostgresStore):
+            patch.setattr(store, "append", appending(store.append))
+        for saver in (AsyncSqliteSaver, PostgresSaver):
+            patch.setattr(saver, "aput", keeping(saver.aput))
         yield
 
 
 @asynccontextmanager
-async def opened(folder: Path, kills: Kills) -> AsyncIterator[tuple[Session, Claude]]:
+async def opened(
+    folder: Path, kills: Kills, database: str = ""
+) -> AsyncIterator[tuple[Session, Claude]]:
     with table_for_a_jail(kills):
         async with claude(generator=fenced(NEARER)) as model, open_session(
-            model.settings(folder, autonomy_level="review_repairs", max_iterations=4)
+            model.settings(
+                folder, autonomy_level="review_repairs", max_iterations=4, database_url=database,
+            )
         ) as session:
             yield session, model
 
@@ -237,6 +249,12 @@ def lost(log: Sequence[LogEntry]) -> int:
     return sum(isinstance(one.event, ModelFailed) for one in log)
 
 
+@pytest.fixture(params=["files", "database"])
+def where(request: pytest.FixtureRequest) -> str:
+    """The address of a database; empty where runs are in files."""
+    return request.getfixturevalue("database") if request.param == "database" else ""
+
+
 async def test_a_step_writes_little_state(tmp_path: Path) -> None:
     kills = Kills()
     async with opened(tmp_path, kills) as (session, model):
@@ -248,9 +266,11 @@ async def test_a_step_writes_little_state(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-async def test_a_reader_sees_each_event_once_after_a_kill(tmp_path: Path, whole: bool) -> None:
+async def test_a_reader_sees_each_event_once_after_a_kill(
+    tmp_path: Path, where: str, whole: bool
+) -> None:
     kills = Kills()
-    async with opened(tmp_path, kills) as (session, model):
+    async with opened(tmp_path, kills, where) as (session, model):
         run, _ = await healed(session, model, kills, set())
         plain = session.log(run)
         assert_once(plain)
@@ -290,10 +310,12 @@ async def test_a_persons_change_is_logged_once(tmp_path: Path) -> None:
             assert received(log) == plain, place
 
 
-async def test_many_kills_change_neither_messages_nor_parent(tmp_path: Path, whole: bool) -> None:
+async def test_many_kills_change_neither_messages_nor_parent(
+    tmp_path: Path, where: str, whole: bool
+) -> None:
     chance = random.Random(7)
     kills = Kills()
-    async with opened(tmp_path, kills) as (session, model):
+    async with opened(tmp_path, kills, where) as (session, model):
         for _ in range(40 if whole else 2):
             run, _ = await healed(session, model, kills, {chance.randrange(240) for _ in range(4)})
             assert_once(session.log(run))
