@@ -454,4 +454,8 @@ class ForkServer:
 
 
 def _memory(name: str) -> int:
-    return os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    made = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    # Only the position of a file that was opened has a lock: writes at once would overwrite.
+    opened = os.open(f"/proc/self/fd/{made}", os.O_RDWR | os.O_CLOEXEC)
+    os.close(made)
+    return opened

@@ -92,6 +92,21 @@ subprocess.run([sys.executable, "-c", "print('from another')"])
     assert outcome.denied == ()
 
 
+async def test_processes_that_write_at_once_lose_nothing(jail: JailSandbox) -> None:
+    text = """\
+import os
+for letter in (b"a", b"b"):
+    if os.fork() == 0:
+        for _ in range(20_000):
+            os.write(1, letter)
+        os._exit(0)
+os.wait()
+os.wait()
+"""
+    outcome = await jail.run(script(text))
+    assert (outcome.stdout.count("a"), outcome.stdout.count("b")) == (20_000, 20_000)
+
+
 async def test_its_processes_are_bounded_and_cost_no_other_job_its_own(jail: JailSandbox) -> None:
     bomb = """\
 import os, time

@@ -13,14 +13,8 @@ from agent.interfaces.preparation import OpenSession
 
 
 def serve(opener: OpenSession, jobs: int) -> int:
-    """Works until SIGTERM or Ctrl-C; unfinished runs then go on in another worker.
-
-    Args:
-        jobs: Runs at a time; 0 for one per processor.
-
-    Returns:
-        The exit code.
-    """
+    """Works until SIGTERM or Ctrl-C, and returns the exit code; unfinished runs then go on in
+    another worker. There are `jobs` runs at a time; 0 means one per processor."""
     asyncio.run(_work(opener, jobs or os.cpu_count() or 1))
     return HEALED
 
