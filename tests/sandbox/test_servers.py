@@ -73,5 +73,5 @@ async def test_a_server_with_waiting_children_leaves_no_descriptor() -> None:
     server.close()
 
     assert held > before
-    assert descriptors() == before
+    assert await settled() == before
     assert (await sandbox.run(job)).ended == "completed", "another server takes its place"
