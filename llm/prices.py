@@ -79,7 +79,7 @@ class Prices(BaseModel):
     models: Mapping[str, Mapping[str, tuple[Price, ...]]]
     """By provider and model."""
     free: frozenset[str] = frozenset()
-    """Free providers besides those marked free in `PROVIDERS`."""
+    """Free providers, in addition to those marked free in `PROVIDERS`."""
 
     def price(self, provider: str, model: str, today: date) -> Price | None:
         """The price on a date; `None` is unknown, not free. A model's name may end in a date, such

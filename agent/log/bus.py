@@ -32,8 +32,8 @@ class EventBus:
         """Is called with each run that any process has ended, if the store says so."""
 
     def wake(self, run: str, *, ended: bool = False) -> None:
-        """Wakes the followers of a run that another process has written; of all, and whoever waits
-        for queued runs, if it is empty."""
+        """Wakes the followers of a run that another process has written; if it is empty, all, and
+        the worker that waits for queued runs."""
         if not run:
             self.queue_changed.set()
         for wakeup in self._wakeup_events.get(run, ()) if run else self._all_wakeups():

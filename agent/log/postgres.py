@@ -20,10 +20,9 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from agent.core.events import FINAL_KINDS, Event, LogEntry
-from agent.core.settings import BadSettings
 from agent.log.bus import EventBus
 from agent.log.migrations import migrate
-from agent.log.store import RunAlreadyEnded, RunRow, Store
+from agent.log.store import DatabaseUnavailable, RunAlreadyEnded, RunRow, Store
 
 LEASE_S = 15.0
 """How long a run stays with a process that does not renew its lease."""
@@ -34,10 +33,6 @@ CHANNEL = "heal_events"
 """Its messages are the run of each new event, with a `!` behind it for the last."""
 log = logging.getLogger("agent")
 _QUEUED = "final = 0 and waiting = 0 and owner not in (select name from alive)"
-
-
-class DatabaseUnavailable(BadSettings):
-    """The database does not answer; a run goes on when it does."""
 
 
 class PostgresConnection:

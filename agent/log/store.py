@@ -70,6 +70,10 @@ class UnknownRun(BadInput, KeyError):
         return str(self.args[0])
 
 
+class DatabaseUnavailable(BadSettings):
+    """The database does not answer; a run goes on when it does."""
+
+
 class RunAlreadyEnded(Exception):
     """The run already has its final event, possibly from another process."""
 
@@ -192,8 +196,8 @@ class Store:
         return ()
 
     def claim_answer(self, run: str, interrupt: str, value: str = "") -> bool:
-        """Claims a question for this caller, and saves its answer; returns whether nobody had
-        claimed it before."""
+        """Claims a question for this caller, and saves its answer; returns whether it was not
+        claimed before."""
         return bool(self._db.execute(
             "insert into answers(run, interrupt, value) values(?, ?, ?) on conflict do nothing",
             (run, interrupt, value),
@@ -336,6 +340,8 @@ class Store:
 def open_store(settings: Settings, folder: Path) -> Store:
     """Opens the database of the settings, else the file in `folder`. Raises: BadSettings."""
     if not settings.database_url:
+        if settings.queue:
+            raise BadSettings("HEAL_QUEUE=1 needs a database: set HEAL_DATABASE_URL=postgresql://…")
         return Store(folder / "runs.db")
     try:
         from agent.log.postgres import PostgresStore

@@ -10,11 +10,12 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
+from psycopg import OperationalError
 from psycopg.errors import DivisionByZero
 from psycopg.rows import dict_row
-from psycopg_pool import AsyncConnectionPool
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
-from agent.log.store import RunAlreadyEnded
+from agent.log.store import DatabaseUnavailable, RunAlreadyEnded
 
 _OWNED = "select 1 / (select count(*) from runs where id = %s and owner = %s)"
 """Fails with a division by zero, and with it what follows in the pipeline."""
@@ -56,10 +57,13 @@ class PostgresSaver(AsyncPostgresSaver):
 
     @asynccontextmanager
     async def _cursor(self, *, pipeline: bool = False) -> AsyncIterator[Any]:
-        async with super()._cursor(pipeline=pipeline) as cursor:
-            if run := _WRITTEN.get():
-                await cursor.execute(_OWNED, (run, self._owner()))
-            yield cursor
+        try:
+            async with super()._cursor(pipeline=pipeline) as cursor:
+                if run := _WRITTEN.get():
+                    await cursor.execute(_OWNED, (run, self._owner()))
+                yield cursor
+        except (OperationalError, PoolTimeout) as error:
+            raise DatabaseUnavailable(f"The checkpoints cannot be reached: {error}") from None
 
 
 @contextmanager
@@ -88,7 +92,7 @@ async def open_saver(
     """Opens the checkpoints of a database, and creates their tables if needed."""
     options = {"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row}
     async with AsyncConnectionPool(
-        url, min_size=1, max_size=4, kwargs=options, open=False,
+        url, min_size=1, max_size=4, timeout=10, kwargs=options, open=False,
         check=AsyncConnectionPool.check_connection,
     ) as pool:
         saver = PostgresSaver(pool, serializer, owner)

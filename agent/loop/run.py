@@ -49,7 +49,7 @@ from agent.log.spending import (
     payable,
     reusable_calls,
 )
-from agent.log.store import RunAlreadyEnded, RunRow
+from agent.log.store import DatabaseUnavailable, RunAlreadyEnded, RunRow
 from agent.loop.fork import Edits, Fork, make_fork
 from agent.loop.resources import Resources
 from agent.loop.steps.finish import conclude
@@ -153,6 +153,7 @@ class Run:
         self._store = shared.store.of(id_)
         self._judging: asyncio.Task[Report] | None = None
         self._driver: asyncio.Task[None] | None = None
+        self.lost_database = False
         self.partial_answers: Callable[[], Mapping[int, str]] = dict
         """The partial texts of model answers so far, by call."""
 
@@ -374,6 +375,9 @@ class Run:
             await self.conclude("not_fixable", f"the sandbox cannot run code: {error}")
         except RunAlreadyEnded:
             log.info("run %s was ended by another process", self.id)
+        except DatabaseUnavailable as error:
+            self.lost_database = True  # it has not failed: it goes on when the database answers
+            log.warning("run %s stops: %s", self.id, error)
         except Exception as error:
             self.emit(RunFailed(error=f"{type(error).__name__}: {error}"))
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import logging
 import sys
 import time
 import uuid
@@ -21,7 +22,7 @@ from agent.iteration.context import Context
 from agent.iteration.models import LOCAL_USER
 from agent.log.history import History
 from agent.log.spending import CostEstimate, estimate_costs
-from agent.log.store import UnknownRun
+from agent.log.store import DatabaseUnavailable, RunRow, UnknownRun
 from agent.loop.fork import UNEDITED, Edits
 from agent.loop.resources import Resources, open_resources
 from agent.loop.run import Options, Run, RunRequest
@@ -35,6 +36,7 @@ from llm import Connection, ModelPlan, NoProvider, Provider, open_provider
 from llm.redaction import redacted_logs
 from sandbox import Sandbox
 
+log = logging.getLogger("agent")
 QUEUE_POLL_S = 1.0
 """How often a worker looks for runs whose process has ended."""
 SWITCH_INTERVAL_S = 0.000_5
@@ -78,6 +80,8 @@ class Session:
         self._shared = shared
         self._store = shared.store
         self._active: dict[str, Run] = {}
+        self._lost: list[str] = []
+        """Runs that stopped because the database did not answer; this process still owns them."""
         shared.bus.on_end = self._stop_ended
 
     async def start(
@@ -214,6 +218,8 @@ class Session:
         Returns:
             The ids of the resumed runs, and of those that still wait for an answer.
         """
+        if self.settings.queue:
+            return ()  # workers do
         self._shared.engine.begin()
         adopted = self._store.adopt_orphans(run)
         for row in adopted:
@@ -241,9 +247,18 @@ class Session:
         self._shared.engine.begin()
         while True:
             changed.clear()
-            claimed = store.claim(slots - len(self.running()))
-            for row in claimed:
-                await self._resume(Run.stored(row, self._shared))
+            claimed: tuple[RunRow, ...] = ()
+            try:
+                while self._lost:
+                    store.release(self._lost[-1])
+                    self._lost.pop()
+                claimed = store.claim(slots - len(self.running()))
+                self._lost = [row.id for row in claimed]
+                for row in claimed:
+                    await self._resume(Run.stored(row, self._shared))
+                    self._lost.remove(row.id)
+            except DatabaseUnavailable as error:
+                log.warning("the worker waits: %s", error)
             if not claimed:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(QUEUE_POLL_S):
@@ -393,6 +408,8 @@ class Session:
     def _forget(self, run: Run) -> None:
         if self._active.get(run.id) is run and not run.is_running:
             del self._active[run.id]
+            if run.lost_database:
+                self._lost.append(run.id)
             self._shared.bus.queue_changed.set()
 
 

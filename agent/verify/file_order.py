@@ -17,12 +17,13 @@ from agent.verify.script_run import run_script
 from agent.verify.subject import Subject
 
 FAILS_IN_ORDER = "passes alone, but fails when the file runs from top to bottom"
-PASSES_IN_ORDER = "passes where it stands in the file"
+PASSES_IN_ORDER = "fails alone, but the file runs through from top to bottom"
 
 
 async def judged_in_order(report: Report, subject: Subject, task: Task) -> Report:
-    """Returns the report with the verdicts that a run from top to bottom shows to be wrong: a pass
-    whose assert fails there, and failures of the submitted file if it runs through."""
+    """Returns the report with a failure for a pass whose assert fails in a run from top to bottom,
+    and with a message at failures of the submitted file if it runs through. That it does is the
+    program's own word, so nothing passes by it."""
     program = subject.solution.text
     texts = [(program, _checks(program))]
     for snippet in task.snippets:
@@ -42,15 +43,16 @@ async def _judged(
     verdicts = {one.name: one for one in report.verdicts if one.origin == "user"}
     own = {line: verdicts[name] for line, name in checks.items() if name in verdicts}
     failing = {one.name for one in own.values() if one.fails}
+    doubtful = {one.name for one in own.values() if one.fails and not one.disbelieved}
     is_submitted = task.solution is not None and subject.solution.id == task.solution.id
     if not own or (failing and not is_submitted):
         return report
     ending, _ = await run_script(subject, text)
     fails = ending.kind == "raised" and ending.exception == "AssertionError"
     if fails and not failing and (at := own.get(ending.line or 0)) is not None:
-        return _changed(report, {at.name}, "failed", FAILS_IN_ORDER)
+        return _failed(report, {at.name}, FAILS_IN_ORDER)
     runs_through = ending.kind == "completed" or (ending.kind, ending.exit_code) == ("exited", 0)
-    return _changed(report, failing, "passed", PASSES_IN_ORDER) if runs_through else report
+    return _failed(report, doubtful, PASSES_IN_ORDER) if runs_through else report
 
 
 def _checks(text: str) -> dict[int, str]:
@@ -62,8 +64,8 @@ def _checks(text: str) -> dict[int, str]:
     }
 
 
-def _changed(report: Report, names: set[str], status: str, message: str) -> Report:
-    update = {"status": status, "message": message, "integrity": "in-process"}
+def _failed(report: Report, names: set[str], message: str) -> Report:
+    update = {"status": "failed", "message": message}
     return report.model_copy(update={"verdicts": tuple(
         one.model_copy(update=update) if one.name in names else one for one in report.verdicts
     )})

@@ -45,7 +45,7 @@ from agent.target.failures.excluded import (
     with_exclusions,
     without_excluded_tests,
 )
-from agent.verify.file_order import FAILS_IN_ORDER
+from agent.verify.file_order import FAILS_IN_ORDER, PASSES_IN_ORDER
 
 REPLAY_S = 2.0
 
@@ -87,10 +87,11 @@ async def recall(state: State, ctx: Context) -> State:
         ctx.emit(Notice(level="warning", text=f"{outside}."))
     if report.passed:
         return update | (_end_passing_project(ctx, report) if ctx.task.project is not None else {})
-    if in_order := [one.name for one in report.failing if one.message == FAILS_IN_ORDER]:
+    order = (FAILS_IN_ORDER, PASSES_IN_ORDER)
+    if differing := [one for one in report.failing if one.message in order]:
         return update | _end_run(ctx, "invalid_tests", (
-            f"`{in_order[0]}` {FAILS_IN_ORDER}: another statement of the file changes what it "
-            "reads. To have it repaired, put the check and what it needs into a function, such as "
+            f"`{differing[0].name}` {differing[0].message}: another statement changes what it "
+            "reads. To have it judged, put the check and what it needs into a function, such as "
             "`def test_it():`"
         ))
     if undefined := undefined_in_tests(report, tests, base):

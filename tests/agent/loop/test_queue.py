@@ -11,12 +11,14 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent.core import events as e
 from agent.core.settings import BadSettings, Settings
 from agent.log.postgres import PostgresStore
+from agent.log.store import DatabaseUnavailable
 from agent.loop.session import Session, open_session
 from agent.report.result import fold
 from agent.target.errors import BadInput
@@ -129,7 +131,42 @@ async def test_a_worker_that_stops_leaves_its_run_to_the_next(
         assert kinds.count("run_started") == kinds.count("run_finished") == 1
 
 
+async def test_a_page_that_queues_leaves_abandoned_runs_to_workers(
+    tmp_path: Path, database: str
+) -> None:
+    store = PostgresStore(database)
+    store.add_run("r", "", "t", "{}")
+    store.close()
+    async with open_session(shared(tmp_path, database, queue=True)) as session:
+        assert await session.recover() == ()
+
+
+async def test_a_run_goes_on_after_its_database_was_away(
+    tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append, left = PostgresStore.append, [0] * 5
+
+    def appended(self: PostgresStore, *given: Any) -> e.LogEntry:
+        if given[-1].kind == "step_finished" and left:
+            left.pop()
+            if len(left) in (0, 2):
+                raise DatabaseUnavailable("away")
+        return append(self, *given)
+
+    monkeypatch.setattr(PostgresStore, "append", appended)
+    page = shared(tmp_path / "page", database, queue=True)
+    async with open_session(page) as session, working(shared(tmp_path / "work", database)):
+        run = await session.start(TASK)
+        assert await end(session, run) == "run_finished"
+        kinds = [one.event.kind for one in session.log(run)]
+        assert not left and kinds.count("resumed") == 2
+        assert "run_failed" not in kinds and kinds.count("run_started") == 1
+
+
 async def test_files_have_no_queue(tmp_path: Path) -> None:
+    with pytest.raises(BadSettings, match="HEAL_QUEUE=1 needs a database"):
+        async with open_session(settings(tmp_path).model_copy(update={"queue": True})):
+            pass
     async with open_session(settings(tmp_path)) as session:
         with pytest.raises(BadSettings, match="HEAL_DATABASE_URL"):
             await session.work(1)
