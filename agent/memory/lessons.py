@@ -18,6 +18,12 @@ from agent.memory.failures import TIMEOUT, WRONG_RESULT, FailureKey
 MAX_LESSONS = 5
 MAX_WORDS = 80
 
+_COMMON_NAMES = frozenset(
+    "arg args count data first idx index item items key kwargs last left line lines list lst name "
+    "names num number numbers out output res result results right row size text total tmp value "
+    "values word words".split()
+)
+"""Words of identifiers that do not make two programs alike."""
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
 _STOP_WORDS = frozenset(
     "a an and are as at be but by can crashes did does error exception expected for from gave give "
@@ -54,16 +60,17 @@ def words_of(*texts: str) -> tuple[str, ...]:
 
 
 def query_of(symptom: FailureDescription) -> str:
-    """The index query: any word of the failure, or its kind together with a name of the program. A
-    kind or a name alone is not enough."""
+    """The index query: any word of the failure, or its kind together with an unusual name of the
+    program. A kind or a name alone is not enough."""
     raised = symptom.exception not in (WRONG_RESULT, TIMEOUT)
     names = words_of(*symptom.names)
+    rare = tuple(word for word in names if word not in _COMMON_NAMES)
     cause = [word for word in words_of(symptom.cause) if word not in names]
     words = words_of(symptom.exception if raised else "", symptom.message, *cause)
     kind = words_of(symptom.category, "" if raised else symptom.exception)
     queries = [f"(words : ({_any(words)}))"] if words else []
-    if kind and names:
-        queries.append(f"((words : ({_any(kind)})) AND (names : ({_any(names)})))")
+    if kind and rare:
+        queries.append(f"((words : ({_any(kind)})) AND (names : ({_any(rare)})))")
     return " OR ".join(queries)
 
 

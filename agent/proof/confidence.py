@@ -21,8 +21,8 @@ from agent.search.confidence.model import (
 from agent.search.variants.mutants import differences
 
 FEW_TESTS, MANY_TESTS = 4, 50
-CERTAIN = Estimate.of(1.0)
-"""For a program that a person wrote or chose."""
+CERTAIN = Estimate.of(0.99)
+"""For a program that a person wrote or chose; people are wrong too."""
 
 
 def draft_estimate(agreed: bool = False, unsure: str = "") -> Estimate:

@@ -22,6 +22,7 @@ T = TypeVar("T")
 
 WRONG_ANSWERS = frozenset({"AssertionError", ""})
 _INTERFACE_ERRORS = frozenset({"NameError", "AttributeError", "ImportError", "TypeError"})
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.expr)
 _LOADED = (
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass,
 )
@@ -62,11 +63,13 @@ def crash_of(trace: Trace) -> Crash | None:
 
 
 def suspicious_lines(trace: Trace, text: str, most: int = 5) -> tuple[SuspiciousLine, ...]:
-    """The most suspicious lines, with the variables where the first failing test went wrong."""
-    suspicion = ochiai(trace)
+    """The most suspicious lines, with the variables where the first failing test went wrong. Asserts
+    outside of definitions are tests and are not suspected."""
+    own_tests = _own_test_lines(text)
+    suspicion = {line: seen for line, seen in ochiai(trace).items() if line not in own_tests}
     lines = text.splitlines()
     failing = [test for test in trace.tests if not test.passed]
-    raising = failing[0].line if failing else None
+    raising = failing[0].line if failing and failing[0].line not in own_tests else None
     declarations = _declarations(text)
     ranked = sorted(
         suspicion, key=lambda line: (line != raising, line in declarations, -suspicion[line], line),
@@ -82,6 +85,18 @@ def suspicious_lines(trace: Trace, text: str, most: int = 5) -> tuple[Suspicious
                        text=lines[line - 1].strip(), values=values)
         )
     return tuple(found)
+
+
+def _own_test_lines(text: str) -> frozenset[int]:
+    """The lines of asserts outside of functions and classes."""
+    found, pending = set[int](), [nodes_or_empty(text)[:1]]
+    while pending:
+        for node in pending.pop():
+            if isinstance(node, ast.Assert):
+                found.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+            elif not isinstance(node, _SCOPES):
+                pending.append([*ast.iter_child_nodes(node)])
+    return frozenset(found)
 
 
 def _declarations(text: str) -> frozenset[int]:

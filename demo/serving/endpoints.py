@@ -41,8 +41,9 @@ class Endpoints:
     ) -> AsyncIterator[Document]:
         """Heals a program so that its tests pass, or does a task in words. Sends the state of the
         run each time it changes, and its outcome last. Cancelling the call ends the run. options
-        may contain iterations, autonomy, ask, learn, require_proof, require_integrity, usd, tokens,
-        calls, seconds, stdin, args, and files (each name with its content in base64, or a zip)."""
+        may contain iterations, autonomy, ask, learn, require_confidence (0 to 1, or percent),
+        require_proof, require_integrity, usd, tokens, calls, seconds, stdin, args, and files (each
+        name with its content in base64, or a zip)."""
         from demo.submission import start_run  # already imported by the session
 
         visit: Visit = {**self._visit(visitor), "provider": provider, "model": model}

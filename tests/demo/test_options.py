@@ -57,6 +57,7 @@ def test_what_is_chosen_is_read_from_fields_and_from_json_alike() -> None:
     }
     assert (found.stdin, found.args) == ("2\n3\n", ("--name", "two words", "-v"))
     assert [(one.name, one.content) for one in found.files] == [("a.py", b"x")]
+    assert asked(require_confidence=0.8).require_confidence == 0.8, "as in the library"
     assert asked(usd=0).caps == Caps(usd=0.0, tokens=HOST.budget_tokens, calls=HOST.budget_calls)
 
 

@@ -158,7 +158,8 @@ OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         "--accept-proposed", "Write a patch that is only proposed too, and exit with 0."
     ),
     "ask": _switch(
-        "--ask", "For a file: ask which repair is right if several that differ pass all tests."
+        "--ask", "For a file: if the patch is only proposed and other repairs that behave "
+        "differently pass all tests too, ask which is right."
     ),
     "provider": _value(
         str, "--provider", "NAME", "The model provider: auto, mock (no model), anthropic, ollama, "

@@ -212,6 +212,14 @@ def test_names_that_mean_the_same_make_failures_of_a_kind_alike(memory: Memory) 
     assert (told("mean_of_rows"), told("median_of_rows")) == (1, 0)
 
 
+def test_a_kind_of_failure_and_a_common_name_do_not_make_programs_alike(memory: Memory) -> None:
+    shown = FailureDescription(category="wrong_result", names=("total", "values", "fee"))
+    memory.learn(Lesson(text="a term was left out", category="wrong_result"), shown)
+
+    others = shown.model_copy(update={"names": ("total", "values")})
+    assert (memory.lessons_for(others), len(memory.lessons_for(shown))) == ((), 1)
+
+
 def test_a_common_kind_of_failure_does_not_make_programs_alike(memory: Memory) -> None:
     cause = "The program crashes: IndexError: list index out of range at line 2"
     shown = FailureDescription(

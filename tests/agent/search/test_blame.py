@@ -59,3 +59,13 @@ def test_an_edit_is_described() -> None:
     assert edit_in_words("x\ny\n", "y\n") == "removed `x` from line 1"
     assert edit_in_words("x\n", "import os\nx\n") == "added `import os` at the start"
     assert edit_in_words("f(a)\n", "f(a, b)\n") == "added `, b` in line 1"
+
+
+def test_asserts_below_the_code_are_no_suspicious_lines() -> None:
+    text = "def f(n):\n    return n + 1\n\nif True:\n    assert f(1) == 1\nassert f(\n    2) == 3\n"
+    lines = frozenset({1, 2, 4, 5, 6, 7})
+    wrong = TracedTest(False, lines, "AssertionError", "", 5, (("n", "1"),))
+
+    found = suspicious_lines(Trace((wrong,)), text)
+
+    assert [(one.line, one.values) for one in found] == [(2, (("n", "1"),)), (4, ()), (1, ())]
