@@ -13,6 +13,7 @@ from agent.core.common_ends import common_start
 from agent.core.domain import SuspiciousLine
 from agent.core.trees import nodes_or_empty
 from agent.search.edits import Edit, edits_by_cost, unexecuted
+from agent.search.edits.forgotten.missing_raise import expected_exceptions
 from agent.search.program import Function, Program
 from agent.search.program.blocks import deliberate_exits
 from agent.search.state import SearchState
@@ -63,8 +64,10 @@ def crash_of(trace: Trace) -> Crash | None:
 
 
 def suspicious_lines(trace: Trace, text: str, most: int = 5) -> tuple[SuspiciousLine, ...]:
-    """The most suspicious lines, with the variables where the first failing test went wrong. Asserts
-    outside of definitions are tests and are not suspected."""
+    """The most suspicious lines, with the variables where the first failing test went wrong.
+
+    Asserts outside of definitions are tests and are not suspected.
+    """
     own_tests = _own_test_lines(text)
     suspicion = {line: seen for line, seen in ochiai(trace).items() if line not in own_tests}
     lines = text.splitlines()
@@ -166,6 +169,10 @@ def localise_faults(state: SearchState, text: str, trace: Trace) -> Localized:
         text, types=trace.types, crash=crash_of(trace), moments=trace.snapshots,
         words=state.facts.test_strings, peer_fields=state.facts.sibling_fields,
         together=trace.order_dependent,
+        expected=expected_exceptions([
+            code for code, test in zip(state.facts.tests, trace.tests, strict=False)
+            if not test.passed
+        ]),
     )
     protected = _shifted(state.facts.protected, state.source, text)
     if not state.facts.tests:

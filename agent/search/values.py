@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from agent.core.domain import Estimate
 
@@ -115,6 +115,14 @@ class Crash:
     """All names of the type or module that lacks the name in the exception's message."""
     values: tuple[tuple[str, str], ...] = ()
     """Names and the start of the `repr` of their values, where it was raised."""
+
+
+class ExpectedException(NamedTuple):
+    """An exception that a test expects."""
+
+    name: str
+    message: str = ""
+    """A text that its message has to match or equal; empty if the test does not say."""
 
 
 @dataclass(frozen=True)

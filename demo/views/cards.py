@@ -34,7 +34,7 @@ def choice(labels: Sequence[str], answer: Answer, notes: Iterable[str] = ()) -> 
     return f"{label}\n{edits}" if edits else label
 
 
-def _cut(text: str, most: int = 60) -> str:
+def _cut(text: str, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[:most - 1]}…"
 
 

@@ -29,7 +29,15 @@ from agent.search.edits import (
     statements,
     templates,
 )
-from agent.search.edits.forgotten import arguments, entries, kept_state, loops, refinements, steps
+from agent.search.edits.forgotten import (
+    arguments,
+    entries,
+    kept_state,
+    loops,
+    missing_raise,
+    refinements,
+    steps,
+)
 from agent.search.program import Function, Program, Splice
 from agent.search.values import never
 
@@ -173,6 +181,7 @@ EDITS: tuple[Operator, ...] = (
     Operator("alphabet", (ast.Constant,), entries.alphabet, 0, 10, 0.0),
     Operator("pattern", (ast.Constant,), entries.pattern, 0, 30, 3.0),
     Operator("early answer", (ast.stmt,), steps.early_exit, 0, 80, 3.6),
+    Operator("missing exception", (ast.stmt,), missing_raise.missing_raise, 0, 60, 0.6),
     Operator("argument at hand", (ast.Call,), arguments.available, 0, 3, 2.4),
     Operator("base of an exception", (ast.ClassDef,), arguments.exception_base, 0, 8, 3.0),
     Operator("restarted", (ast.stmt,), steps.reset_field, 0, 2, 1.2),

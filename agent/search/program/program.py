@@ -11,7 +11,7 @@ from importlib.resources import files
 from agent.core.trees import is_literal, parse_expression
 from agent.search.evidence import Vector, condition_values, sampled_snapshots
 from agent.search.program.scopes import BUILTINS, MAX_NEARBY, Function, Scopes, nearest
-from agent.search.values import Crash, Snapshot
+from agent.search.values import Crash, ExpectedException, Snapshot
 
 NUMBERS = frozenset({"int", "float", "bool", "complex"})
 SEQUENCES = frozenset({"list", "str", "tuple"})
@@ -50,8 +50,9 @@ class Program(Scopes):
         crash: How the failing run ended, if it was an exception.
         moments: Values of variables just before lines ran.
         words: Texts in the failing tests.
-        beside: For the name of a field, the fields that classes of other files set next to it.
+        peer_fields: For the name of a field, the fields that classes of other files set next to it.
         together: Whether tests fail only after other tests.
+        expected: The exceptions that failing tests expect.
 
     Raises:
         SyntaxError: The text does not parse; also `ValueError` or `RecursionError`.
@@ -61,6 +62,7 @@ class Program(Scopes):
         self, text: str, *, types: Mapping[str, frozenset[str]] | None = None,
         crash: Crash | None = None, moments: tuple[Snapshot, ...] = (), words: tuple[str, ...] = (),
         peer_fields: Mapping[str, tuple[str, ...]] | None = None, together: bool = False,
+        expected: tuple[ExpectedException, ...] = (),
     ) -> None:
         super().__init__(text)
         self.types = types or {}
@@ -69,6 +71,7 @@ class Program(Scopes):
         self.words = words
         self.peer_fields = peer_fields or {}
         self.together = together
+        self.expected = expected
         self._condition_values: dict[tuple[str, int], Vector] = {}
         self._constants: dict[tuple[ast.AST, type], list[tuple[int, object]]] = {}
 

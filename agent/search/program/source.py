@@ -140,11 +140,19 @@ class Source:
             self.data[a:b].decode("utf-8", "surrogatepass").rstrip("\r\n")
             for a, b in zip(self._starts, [*self._starts[1:], len(self.data)], strict=True)
         ]
+        self._walked: dict[ast.AST, tuple[ast.AST, ...]] = {}
         self.parents: dict[ast.AST, ast.AST] = {}
         for node in self.nodes:  # grows while it is iterated
             for child in ast.iter_child_nodes(node):
                 self.parents[child] = node
                 self.nodes.append(child)
+
+    def walk(self, node: ast.AST) -> tuple[ast.AST, ...]:
+        """As `ast.walk`, and kept: operators ask for the nodes of a function at each statement."""
+        found = self._walked.get(node)
+        if found is None:
+            found = self._walked[node] = tuple(ast.walk(node))
+        return found
 
     # Positions
 

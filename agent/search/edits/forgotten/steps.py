@@ -49,7 +49,7 @@ def early_exit(program: Program, node: ast.stmt) -> Iterator[Splice]:
         if one in variables and one not in ("self", "cls")
     ]
     fields = dict.fromkeys(
-        program.code(one) for one in ast.walk(source)
+        program.code(one) for one in program.walk(source)
         if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
         and one.value.id == "self" and not isinstance(program.parents.get(one), ast.Call)
     )
@@ -77,7 +77,7 @@ def _exits(program: Program, node: ast.stmt, scope: Function) -> list[str]:
     if is_generator(scope):
         return [*found, "return"]
     returned = [
-        one.value for one in ast.walk(scope)
+        one.value for one in program.walk(scope)
         if isinstance(one, ast.Return) and one.value is not None and one is not node
     ]
     found += [f"return {program.code(one)}" for one in returned
@@ -95,8 +95,8 @@ def copied_condition(program: Program, node: ast.stmt) -> Iterator[Splice]:
     around = block_of(program, node)
     if not program.has_own_lines(node) or is_docstring(node) or is_elif(program, node):
         return
-    for one in ast.walk(scope):
-        if not isinstance(one, ast.If) or one in around or node in ast.walk(one):
+    for one in program.walk(scope):
+        if not isinstance(one, ast.If) or one in around or node in program.walk(one):
             continue
         assert one.end_lineno is not None
         if one.orelse or is_elif(program, one) or one.end_lineno - one.lineno >= MAX_LINES:
@@ -116,7 +116,7 @@ def reset_variable(
     if not program.has_own_lines(node):
         return
     for text in dict.fromkeys(
-        program.code(one) for one in ast.walk(program.scope(node))
+        program.code(one) for one in program.walk(program.scope(node))
         if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
         and isinstance(one.value, ast.Constant | ast.List | ast.Dict)
     ):
@@ -149,7 +149,7 @@ def reset_field(program: Program, node: ast.stmt) -> Iterator[Splice]:
         }
         other = _reset_by(program, node, initial)
         set_here = {
-            program.code(one) for one in ast.walk(method)
+            program.code(one) for one in program.walk(method)
             if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Store)
         }
         for one in initial:

@@ -38,7 +38,7 @@ def _once_or_view(program: Program, node: ast.AST, bound: Any) -> bool:
 
 def _read_twice(program: Program, node: ast.AST, bound: Any) -> bool:
     reads = [
-        one for one in ast.walk(program.scope(node)) if isinstance(one, ast.Name)
+        one for one in program.walk(program.scope(node)) if isinstance(one, ast.Name)
         and one.id == program.code(bound) and isinstance(one.ctx, ast.Load)
     ]
     return len(reads) > 1

@@ -1,0 +1,249 @@
+"""Raises the exception that a failing test expects, under a condition that fits its inputs."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import sys
+from collections.abc import Iterator, Sequence
+
+from agent.core.trees import nodes_or_empty
+from agent.search.edits.classes import fields_of
+from agent.search.edits.conditions import atoms
+from agent.search.edits.constants import quoted
+from agent.search.evidence import Values, Vector, cost_delta, literal_values
+from agent.search.program import NUMBERS, Function, Program, Splice, parameters, variable_names
+from agent.search.program.blocks import SIMPLE, block_of, indented, is_docstring, lines_of
+from agent.search.values import ExpectedException
+
+MAX_EXPECTED, MAX_NAMES, MAX_OTHERS, MAX_ATOMS, MAX_MODULES = 3, 6, 8, 40, 4
+OF_PROGRAM = 0.5
+"""The highest cost in `atoms` of conditions that the program has elsewhere."""
+_RAISES = re.compile(r"(^|\.)(raises|assertRaises|assertRaisesRegex)$")
+_TYPES = ("str", "int", "bool", "list", "dict")
+_WORDS = {
+    "not {}": "must not be empty", "{} is None": "must not be None",
+    "{} < 0": "must not be negative", "{} <= 0": "must be positive", "{} == 0": "must not be 0",
+}
+
+
+def expected_exceptions(codes: Sequence[str]) -> tuple[ExpectedException, ...]:
+    """The exceptions that tests expect: by `raises`, `assertRaises` or an `except`."""
+    found: dict[ExpectedException, None] = {}
+    for code in codes:
+        nodes = nodes_or_empty(code)
+        compared = next(_compared_messages(nodes), "")
+        for node in nodes:
+            match node:
+                case ast.Call(func=func, args=[kinds, *more]) if _RAISES.search(ast.unparse(func)):
+                    more += [one.value for one in node.keywords if one.arg == "match"]
+                    texts = [one.value for one in more if isinstance(one, ast.Constant)]
+                    message = _plain(next((one for one in texts if isinstance(one, str)), ""))
+                case ast.ExceptHandler(type=ast.expr() as kinds):
+                    message = ""
+                case _:
+                    continue
+            for kind in kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]:
+                name = ast.unparse(kind).rpartition(".")[2]
+                if name not in ("AssertionError", "Exception"):
+                    found[ExpectedException(name, message or compared)] = None
+    return tuple(found)[:MAX_EXPECTED]
+
+
+def _compared_messages(nodes: Sequence[ast.AST]) -> Iterator[str]:
+    """Texts that tests compare with the text of an exception."""
+    for node in nodes:
+        if isinstance(node, ast.Compare) and re.search(r"\bstr\(|\.args\b", ast.unparse(node)):
+            yield from (
+                one.value for one in (node.left, *node.comparators)
+                if isinstance(one, ast.Constant) and isinstance(one.value, str)
+            )
+
+
+def _plain(pattern: str) -> str:
+    """A text that a regular expression matches; empty if it is not found easily."""
+    text = re.sub(r"\\(\W)", r"\1", pattern.strip("^$"))
+    text = text.replace(".*", " ").replace(".+", " ")
+    try:
+        return text if re.search(pattern, text) else ""
+    except re.error:
+        return ""
+
+
+def missing_raise(program: Program, node: ast.stmt) -> Iterator[Splice]:
+    """Raises an exception that a failing test expects: before a statement under a condition, in the
+    place of an exit, or in the place of the exception that the statement raises."""
+    expected = [one for one in program.expected if _is_known(program, one.name)]
+    scope = program.scope(node)
+    if not expected or not isinstance(scope, Function) or not program.has_own_lines(node):
+        return
+    if is_docstring(node) or isinstance(node, ast.Raise | Function | ast.ClassDef):
+        return
+    crash = program.crash
+    if crash and crash.line is not None:
+        if isinstance(node, SIMPLE) and node.lineno <= crash.line <= (node.end_lineno or 0):
+            yield from _translated(program, node, expected, crash.exception)
+        return
+    line = node.lineno
+    moments = program.moments(line)
+    never: Vector = (False,) * len(moments)
+    for place, one in enumerate(expected):
+        if _is_exit(program, node):
+            use = cost_delta(never, (True,) * len(moments), moments)
+            raised = _raise(program, one, node, _printed(node))
+            yield program.replace_statement(node, raised, cost=1.8 + use + 0.2 * place)
+    first, *_ = block_of(program, node)
+    later = first is not node and not is_docstring(first)
+    held = {program.code(one.test) for one in _ifs_around(program, node)}
+    for text, cost, about, words in _conditions(program, node, scope):
+        if text in held:
+            continue
+        use = cost_delta(never, program.condition_values(text, line), moments)
+        for place, one in enumerate(expected):
+            raised = _raise(program, one, node, f"{about.removeprefix('self.')} {words}".strip())
+            lines = [f"if {text}:", f"{program.indent_unit}{raised}"]
+            yield program.insert_before(node, lines, cost + use + 0.2 * place + 0.4 * later)
+
+
+def _ifs_around(program: Program, node: ast.AST) -> Iterator[ast.If]:
+    at = program.parents.get(node)
+    while at is not None and not isinstance(at, Function):
+        if isinstance(at, ast.If):
+            yield at
+        at = program.parents.get(at)
+
+
+def _is_exit(program: Program, node: ast.stmt) -> bool:
+    """Whether a conditional statement only reports that something is wrong."""
+    match node:
+        case ast.Pass() | ast.Return(value=None | ast.Constant() | ast.List(elts=[])):
+            pass
+        case ast.Expr(value=ast.Call(func=ast.Name(id="print"))):
+            pass
+        case _:
+            return False
+    return isinstance(program.parents.get(node), ast.If | ast.ExceptHandler)
+
+
+def _printed(node: ast.stmt) -> str:
+    """The text that a statement prints, if it is a literal."""
+    match node:
+        case ast.Expr(value=ast.Call(args=[ast.Constant(value=str() as text)])):
+            return text
+    return ""
+
+
+def _translated(
+    program: Program, node: ast.stmt, expected: Sequence[ExpectedException], raised: str
+) -> Iterator[Splice]:
+    """Raises an expected exception in the place of the one that a statement raises."""
+    start, end = program.whole_lines(node)
+    indent, new = program.indent(node), program.newline
+    body = indented(lines_of(program, node), indent + program.indent_unit)
+    modules = [one for one in program.imported if one in sys.stdlib_module_names]
+    names = [raised] if _is_known(program, raised) else [f"{one}.{raised}" for one in modules]
+    for one in expected:
+        for name in names[:MAX_MODULES] if one.name != raised else ():
+            call = _raise(program, one, node, "").replace("()", "(str(error))")
+            yield Splice(
+                start, end, f"{indent}try:{new}{body}{indent}except {name} as error:{new}"
+                f"{indent}{program.indent_unit}{call} from error{new}", 1.6, node.lineno,
+            )
+
+
+def _conditions(
+    program: Program, node: ast.stmt, scope: Function
+) -> Iterator[tuple[str, float, str, str]]:
+    """Conditions over what a statement reads and the parameters, with a cost, what they are about
+    and the words for a message."""
+    variables = {*program.variables(node)}
+    read = [one for one in variable_names(_head(node), context=ast.Load) if one in variables]
+    given = [one for one in parameters(scope) if one not in ("self", "cls")]
+    own = [] if scope.name == "__init__" else fields_of(program, node)
+    fields = [f"self.{one}" for one in own]
+    names = [one for one in dict.fromkeys((*read, *given)) if one not in ("self", "cls")]
+    near = [*names[:MAX_NAMES], *(one for one in fields if one in program.code(scope))]
+    others = [*names[:MAX_OTHERS], *fields[:MAX_OTHERS]]
+    for far, name in enumerate(near[:MAX_NAMES]):
+        types = program.observed_types(name)
+        number = program.may_be(name, NUMBERS)
+        shared = 0.6 * (name in fields or name in program.module_values)
+        for form, words in _WORDS.items():
+            if number or form in ("not {}", "{} is None"):
+                yield form.format(name), 1.8 + 0.1 * far + shared, name, words
+        for other in others if number else ():
+            if other not in near[:far + 1] and program.may_be(other, NUMBERS):
+                plain = other.removeprefix("self.")
+                yield f"{name} > {other}", 2.0 + 0.1 * far, name, f"must not exceed {plain}"
+                yield f"{name} < {other}", 2.1 + 0.1 * far, name, f"must not be below {plain}"
+        for other in others:
+            plain = other.removeprefix("self.")
+            if other != name and program.may_be(other, frozenset({"dict", "list", "set", "tuple"})):
+                yield f"{name} not in {other}", 2.0 + 0.1 * far, name, f"must be in {plain}"
+                yield f"{name} in {other}", 2.0 + 0.1 * far, name, f"must not be in {plain}"
+        for kind in _TYPES:
+            if not types or kind in types or (kind == "bool" and "int" in types):
+                yield f"isinstance({name}, {kind})", 2.4, name, f"must not be of type {kind}"
+                yield f"not isinstance({name}, {kind})", 2.3, name, f"must be of type {kind}"
+    yield from _bounds(program, node, near, 2.9 if fields else 2.2)
+    for text, cost in atoms(program, node)[:MAX_ATOMS]:
+        if cost <= OF_PROGRAM:
+            yield text, 2.2 + cost, "", ""
+
+
+def _bounds(
+    program: Program, node: ast.stmt, names: Sequence[str], cost: float
+) -> Iterator[tuple[str, float, str, str]]:
+    """Bounds of numbers that all values of passing runs keep and none of failing ones."""
+    values: dict[bool, list[Values]] = {True: [], False: []}
+    for moment in program.moments(node.lineno):
+        values[moment.passed].append(literal_values(moment))
+    for name in names:
+        passed, failed = (
+            [one[name] for one in values[kind] if type(one.get(name)) in (int, float)]
+            for kind in (True, False)
+        )
+        if not passed or not failed:
+            continue
+        highest, lowest = max(passed), min(passed)
+        if min(failed) > highest:
+            far = min(failed) - highest > 1
+            yield f"{name} > {highest}", cost + 0.8 * far, name, f"must be at most {highest}"
+        if max(failed) < lowest:
+            far = lowest - max(failed) > 1
+            yield f"{name} < {lowest}", cost + 0.8 * far, name, f"must be at least {lowest}"
+
+
+def _head(node: ast.stmt) -> ast.AST:
+    """What a statement reads before its blocks run."""
+    match node:
+        case ast.If(test=read) | ast.While(test=read) | ast.For(iter=read):
+            return read
+    return node
+
+
+def _raise(program: Program, one: ExpectedException, node: ast.stmt, usual: str) -> str:
+    """The statement that raises an exception, with the message that the test expects or else the
+    `usual` one. Values of variables in an expected message become replacement fields."""
+    text = one.message or usual
+    literal = quoted(text, '"') if text else ""
+    failing = [literal_values(moment) for moment in program.moments(node.lineno)
+               if not moment.passed]
+    if one.message and failing:
+        filled = text.replace("{", "{{").replace("}", "}}")
+        for name, value in failing[0].items():
+            shown = str(value)
+            if isinstance(value, str | int) and len(shown) > 1 and name.isidentifier():
+                filled = re.sub(rf"(?<!\w){re.escape(shown)}(?!\w)", f"{{{name}}}", filled, count=1)
+        if filled != text.replace("{", "{{").replace("}", "}}"):
+            literal = f"f{quoted(filled, chr(34))}"
+    return f"raise {one.name}({literal})"
+
+
+def _is_known(program: Program, name: str) -> bool:
+    own = getattr(builtins, name, None)
+    is_builtin = isinstance(own, type) and issubclass(own, BaseException)
+    return is_builtin or name in program.imported or any(
+        isinstance(one, ast.ClassDef) and one.name == name for one in program.tree.body
+    )
