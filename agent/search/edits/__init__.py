@@ -181,6 +181,7 @@ EDITS: tuple[Operator, ...] = (
     Operator("alphabet", (ast.Constant,), entries.alphabet, 0, 10, 0.0),
     Operator("pattern", (ast.Constant,), entries.pattern, 0, 30, 3.0),
     Operator("early answer", (ast.stmt,), steps.early_exit, 0, 80, 3.6),
+    Operator("first branch", (ast.If,), moves.first_branch, 0, 2, 2.8),
     Operator("missing exception", (ast.stmt,), missing_raise.missing_raise, 0, 60, 0.6),
     Operator("argument at hand", (ast.Call,), arguments.available, 0, 3, 2.4),
     Operator("base of an exception", (ast.ClassDef,), arguments.exception_base, 0, 8, 3.0),

@@ -10,10 +10,11 @@ from agent.search.program import Precedence, Program, Splice
 
 _KEY_FUNCTIONS = frozenset({"sorted", "max", "min"})
 _CONTAINERS = frozenset({"list", "tuple", "dict", "set"})
+_UNPACKED = frozenset({"list", "tuple"})
 
 
 def arguments(program: Program, node: ast.Call) -> Iterator[Splice]:
-    """Swaps, drops or adds arguments."""
+    """Swaps, drops, adds, unpacks or packs arguments."""
     given, named = positional_arguments(program, node), keyword_arguments(program, node)
     for i in range(len(given)):
         for j in range(i + 1, len(given)):
@@ -23,6 +24,12 @@ def arguments(program: Program, node: ast.Call) -> Iterator[Splice]:
         yield replaced_call(program, node, given[:i] + given[i + 1 :], named, 3.4)
     for i in range(len(named)):
         yield replaced_call(program, node, given, named[:i] + named[i + 1 :], 3.2)
+    for i, one in enumerate(node.args):
+        if isinstance(one, ast.Starred):
+            yield replaced_call(program, node, _at(given, i, given[i].lstrip("*")), named, 3.0)
+        elif isinstance(one, ast.Name | ast.Attribute) and program.type_of(one) <= _UNPACKED:
+            cost = 3.0 if len(given) == 1 else 3.6
+            yield replaced_call(program, node, _at(given, i, f"*{given[i]}"), named, cost)
     own = isinstance(node.func, ast.Name) and node.func.id in program.functions
     adds = isinstance(node.func, ast.Attribute) and node.func.attr in (
         "append", "add", "insert", "extend", "index", "count", "remove",
@@ -32,6 +39,10 @@ def arguments(program: Program, node: ast.Call) -> Iterator[Splice]:
         for name in program.variables(node):
             for i in range(len(given) + 1):
                 yield replaced_call(program, node, [*given[:i], name, *given[i:]], named, cost)
+
+
+def _at(texts: list[str], place: int, text: str) -> list[str]:
+    return [*texts[:place], text, *texts[place + 1 :]]
 
 
 def idiom(program: Program, node: ast.Call) -> Iterator[Splice]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import pairwise
 
 from agent.search.program import NUMBERS, SEQUENCES, Program, Splice
 from agent.search.program.blocks import (
@@ -194,3 +195,26 @@ def else_branch(program: Program, node: ast.If) -> Iterator[Splice]:
     indent = program.indent(node)
     for text, cost in texts.items():
         yield program.insert_after(last, ["else:", f"{program.indent_unit}{text}"], cost, indent)
+
+
+def first_branch(program: Program, node: ast.If) -> Iterator[Splice]:
+    """Tests a later `elif` of an `if` first."""
+    if is_elif(program, node):
+        return
+    branches = [node]
+    while branches[-1].orelse and is_elif(program, branches[-1].orelse[0]):
+        [following] = branches[-1].orelse
+        assert isinstance(following, ast.If)
+        branches.append(following)
+    spans = [
+        (program.start(one.test), program.line_start(last) + len(program.lines[last - 1].encode()))
+        for one in branches if (last := one.body[-1].end_lineno)
+    ]
+    for place in range(1, len(spans)):
+        start, end = spans[place]
+        before = [program.between(*one) for one in spans[:place]]
+        between = [program.between(one[1], two[0]) for one, two in pairwise(spans[: place + 1])]
+        rest = "".join(f"{gap}{text}" for gap, text in zip(between, before, strict=True))
+        yield Splice(
+            spans[0][0], end, f"{program.between(start, end)}{rest}", 2.8 + 0.2 * place, node.lineno
+        )

@@ -20,14 +20,8 @@ def available(program: Program, node: ast.Call) -> Iterator[Splice]:
     if None in words or any(isinstance(one, ast.Starred) for one in node.args):
         return
     variables, fields = {*program.variables(node)}, {*fields_of(program, node)}
-    for function in program.defined:
-        names = parameters(function, keywords=False)
-        if function.name != name and not (function.name == "__init__" and _is_method_of(
-            program, function, name
-        )):
-            continue
-        names = names[1:] if names[:1] in (["self"], ["cls"]) else names
-        left = [*names[len(given):], *(one.arg for one in function.args.kwonlyargs)]
+    for accepted, keywords in _signatures(program, name):
+        left = [*accepted[len(given):], *keywords]
         for one in left:
             if one in words:
                 continue
@@ -46,6 +40,36 @@ def available(program: Program, node: ast.Call) -> Iterator[Splice]:
     for text in [*found][:MAX_CALLS]:
         if "\n" not in text:
             yield replaced_call(program, node, given, [*named, text], 2.8)
+
+
+def _signatures(program: Program, name: str) -> Iterator[tuple[list[str], list[str]]]:
+    """The positional and the keyword parameters of the functions, methods and classes of a name."""
+    for function in program.defined:
+        if function.name == name or (
+            function.name == "__init__" and _is_method_of(program, function, name)
+        ):
+            names = parameters(function, keywords=False)
+            names = names[1:] if names[:1] in (["self"], ["cls"]) else names
+            yield names, [*(one.arg for one in function.args.kwonlyargs), *_popped(function)]
+    for owner in program.nodes:
+        if isinstance(owner, ast.ClassDef) and owner.name == name:
+            yield [], [
+                one.target.id for one in owner.body
+                if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)
+            ]
+
+
+def _popped(function: Function) -> list[str]:
+    """The keywords that a function reads from its `**kwargs`."""
+    if function.args.kwarg is None:
+        return []
+    own = function.args.kwarg.arg
+    return [
+        one.args[0].value for one in ast.walk(function)
+        if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) and one.args
+        and ast.unparse(one.func) in (f"{own}.get", f"{own}.pop")
+        and isinstance(one.args[0], ast.Constant) and isinstance(one.args[0].value, str)
+    ]
 
 
 def _is_method_of(program: Program, function: Function, name: str) -> bool:
