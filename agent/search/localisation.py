@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
@@ -156,6 +156,11 @@ class CachedIterable(Iterable[T]):
         before = len(self._known)
         self._known.extend(islice(self._source, count))
         return len(self._known) > before
+
+    @property
+    def known(self) -> Sequence[T]:
+        """The items taken from the source so far."""
+        return tuple(self._known)
 
     @property
     def count(self) -> int:

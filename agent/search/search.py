@@ -5,7 +5,8 @@ A generator: it yields questions, is sent their answers, and returns its finding
     syntax                   syntax edits until the text compiles; the best results are the bases
     trace the base           suspicion of each line, the crash, the types of the variables
     missing names            one after another, as the exceptions report them
-    cheap single edits       cheapest first, until some pass every test
+    cheap single edits       cheapest first, until some pass every test; then the cheapest of them
+                             at several places at once
     all stages again         on the text with all missing names repaired, if there is one
     a beam                   partial fixes with a second edit, by cost among the other single edits
                              and pairs of two cheap ones; then the best of those with a third
@@ -44,6 +45,7 @@ from agent.search.trials import (
     edited,
     extensions,
     precheck,
+    repeated,
     retry,
     retry_promising,
     seeds_of,
@@ -122,6 +124,7 @@ def _repair(state: SearchState, base: Candidate, is_intermediate: bool = False) 
     yield from precheck(
         state, (edited(program, base, edit) for edit in cheap), state.budget.candidates
     )
+    yield from precheck(state, repeated(program, base, edits.known), state.budget.candidates)
     yield from retry_promising(state)
     # The last edit taken from the iterable may not have been tried.
     others = islice(edits, max(0, edits.count - 1), None)

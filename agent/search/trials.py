@@ -6,6 +6,7 @@ candidates that exceed it are endless; those that may only be slow are retried w
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -39,6 +40,10 @@ BEAM = ((12, 1_500), (8, 800), (6, 500))
 COST_PER_RANK, COST_PER_SCORE = 0.25, 0.8
 """Added to the cost of an extended partial fix for its rank, and subtracted for its score."""
 CHEAP_COST, MAX_CHEAP = 4.5, 140
+REPEATED_COST, MAX_REPEATED, MAX_REPETITIONS = 1.0, 6, 200
+"""Added to the cost of an edit that is made at several places; how many they may be; and how many
+such candidates are tried."""
+_NAME = re.compile(r"[^\W\d][\w.]*")
 PAIR_COST = 2.0
 """Added to the cost of a pair of edits, neither of which is known to help."""
 
@@ -232,3 +237,41 @@ def cheap_pairs(program: Program, base: Candidate, edits: Iterable[Edit]) -> lis
             operators = (first.operator, second.operator)
             found.append(PlannedCandidate(program.data, (a, b), cost, operators, second))
     return found
+
+
+def repeated(program: Program, base: Candidate, edits: Iterable[Edit]) -> list[PlannedCandidate]:
+    """The base with the same cheap edit at all places of a function, or of the module."""
+    groups: dict[tuple[object, ...], list[Edit]] = {}
+    functions = sorted(
+        (program.start(one), program.end(one)) for one in program.defined if one.body
+    )
+    for edit in edits:
+        splice = edit.splice
+        old = program.between(splice.start, splice.end)
+        if edit.cost < CHEAP_COST and old.strip():
+            around = [one for one in functions if one[0] <= splice.start < one[1]]
+            key = (edit.operator, *_shape(old, splice.text))
+            groups.setdefault((*key, around[-1] if around else None), []).append(edit)
+            groups.setdefault((*key, "module"), []).append(edit)
+    found: dict[tuple[Splice, ...], PlannedCandidate] = {}
+    for key, some in groups.items():
+        separate: list[Edit] = []
+        for edit in sorted(some, key=lambda one: one.splice.start):
+            if not separate or separate[-1].splice.end <= edit.splice.start:
+                separate.append(edit)
+        if 1 < len(separate) <= MAX_REPEATED:
+            first = min(separate, key=lambda one: one.cost)
+            cost = base.cost + first.cost + REPEATED_COST + 0.6 * (key[-1] == "module")
+            splices = tuple(one.splice for one in separate)
+            found.setdefault(splices, PlannedCandidate(
+                program.data, splices, cost, (first.operator,), first
+            ))
+    return sorted(found.values(), key=lambda one: one.cost)[:MAX_REPETITIONS]
+
+
+def _shape(old: str, new: str) -> tuple[str, str]:
+    """A replacement with numbers for the names that both sides have."""
+    kept = [one for one in dict.fromkeys(_NAME.findall(old)) if one in _NAME.findall(new)]
+    numbers = {name: f"\0{place}" for place, name in enumerate(kept)}
+    old, new = (_NAME.sub(lambda one: numbers.get(one[0], one[0]), text) for text in (old, new))
+    return old, new

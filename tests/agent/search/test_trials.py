@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from agent.search.program import Program
+from agent.search.program import Program, spliced
 from agent.search.state import SearchState, SlowCandidate, record
-from agent.search.trials import FIRST_RETRY_FACTORS, RETRY_FACTOR_EACH, retry
+from agent.search.trials import FIRST_RETRY_FACTORS, RETRY_FACTOR_EACH, repeated, retry
 from agent.search.values import Budget, Candidate, Facts, PrecheckRequest, PrecheckResult
 from tests.agent.values import single_edits
 
@@ -69,3 +69,22 @@ def test_endless_and_exhausted_candidates_are_not_retried() -> None:
         record(seen, Candidate(f"{number}", 1.0, ("op",)), EDIT, PrecheckResult((None,), ended))
 
     assert [one.candidate.text for one in seen.slow] == ["1"]
+
+
+def test_the_same_edit_is_made_at_all_places_of_a_function() -> None:
+    text = (
+        "def f(a, b):\n    if not a:\n        a = 1\n    if not b:\n        b = 1\n"
+        "    return a + b\n"
+        "def g(c):\n    return 0 if not c else c\n"
+    )
+    program = Program(text)
+    base = Candidate(text, 0.0, ())
+    found = [
+        spliced(one.data, one.splices)
+        for one in repeated(program, base, single_edits(program, {}))
+    ]
+
+    in_function = text.replace("not a", "a is None").replace("not b", "b is None")
+    assert in_function in found
+    assert in_function.replace("not c", "c is None") in found
+    assert text.replace("not a", "a is None") not in found

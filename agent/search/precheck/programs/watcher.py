@@ -66,6 +66,8 @@ class Watcher:
             if not self._line(frame):
                 sys.settrace(None)
                 return None
+        elif event == "call":
+            self._record_types(frame)  # a parameter may be given another value later
         elif event == "exception":
             self._raised_in(frame, arg[1])
         elif event == "return":

@@ -228,6 +228,15 @@ async def test_a_test_file_is_screened_where_it_lies(package: str) -> None:
     assert (base.passed, healed.passed) == ((False,), (True,))
 
 
+async def test_the_types_of_a_parameter_include_that_of_the_argument() -> None:
+    text = "def f(n=None):\n    if not n:\n        n = 2\n    return n\n"
+    test = Script(name="none", origin="user", code="assert f() == 3")
+
+    seen = await trace(program(text), [test], Task(), open_sandbox())
+
+    assert seen.types["n"] == {"NoneType", "int"}
+
+
 async def test_a_trace_shows_lines_types_and_values() -> None:
     text = "def f(xs):\n    best = None\n    for x in xs:\n        best = x / 0\n    return best\n"
     tests = [
