@@ -151,6 +151,8 @@ EDITS: tuple[Operator, ...] = (
     Operator("self", (ast.Name,), classes.missing_self, 0, 1, 0.8),
     Operator("field", (ast.Assign,), classes.field_assignment, 0, 1, 1.8),
     Operator("constructor", (ast.FunctionDef,), classes.constructor, 0, 2, 0.8),
+    Operator("other operand", (ast.FunctionDef,), classes.other_operand, 0, 2, 2.2),
+    Operator("affixes", (ast.Call,), entries.affixes, 0, 4, 2.6),
     Operator("kind of method", (ast.FunctionDef,), classes.method_kind, 0, 2, 0.4),
     Operator("order", (ast.Call,), calls.sort_key, 0, 11, 3.2),
     Operator("class and module", (ast.Attribute,), names.class_of_module, 0, 2, 0.0),

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
 from agent.search.program import Function, Program, Splice, parameters
-from agent.search.program.blocks import is_docstring
+from agent.search.program.blocks import body_start, is_docstring
+
+_OPERATOR_METHOD = re.compile(
+    r"__(eq|ne|lt|le|gt|ge|[ir]?(add|sub|mul|truediv|floordiv|mod|and|or|xor|matmul|pow))__\Z"
+)
 
 
 def missing_self(program: Program, node: ast.Name) -> Iterator[Splice]:
@@ -133,6 +138,23 @@ def data_field(program: Program, node: ast.AnnAssign) -> Iterator[Splice]:
     for option, cost in (("compare=False", 2.8), ("repr=False", 3.4)):
         text = f"{target} = {call}({', '.join([*given, option])})"
         yield program.replace_statement(node, text, cost)
+
+
+def other_operand(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
+    """Leaves operands of other classes to them: `return NotImplemented`."""
+    owner, names = class_of(program, node), parameters(node)
+    first = body_start(program, node)
+    if owner is None or first is None or len(names) != 2 or not _OPERATOR_METHOD.match(node.name):
+        return
+    if "NotImplemented" in program.code(node):
+        return
+    other, inner = names[1], program.indent_unit
+    for place, answer in enumerate(("NotImplemented", "False")):
+        lines = [f"if not isinstance({other}, {owner.name}):", f"{inner}return {answer}"]
+        yield program.insert_before(first, lines, 2.4 + 0.4 * place)
+        if isinstance(first, ast.Assert):
+            text = f"{lines[0]}{program.newline}{program.indent(first)}{lines[1]}"
+            yield program.replace_statement(first, text, cost=2.2 + 0.4 * place)
 
 
 def fields_of(program: Program, node: ast.AST) -> list[str]:

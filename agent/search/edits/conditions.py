@@ -130,8 +130,11 @@ def _atoms(program: Program, node: ast.expr | ast.stmt) -> Iterator[tuple[str, f
         yield text, 0.5
     for name in names:
         types = program.observed_types(name)
-        if not program.reads.get(name) and program.may_be(name, _CONTAINERS):
-            # A container that is never read was probably built for a lookup.
+        if program.is_only_filled(name) and program.may_be(name, _CONTAINERS):
+            # A container that is only filled was probably built for a lookup.
+            for value in program.fills.get(name, ()):
+                yield f"{value} in {name}", 0.0
+                yield f"{value} not in {name}", 0.05
             for other in names:
                 places = ("", "[0]", "[1]", "[-1]") if program.may_be(other, SEQUENCES) else ("",)
                 for place in places if other != name else ():

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import combinations, pairwise, permutations
 
-from agent.search.program import NUMBERS, SEQUENCES, Program, Splice
+from agent.search.program import NUMBERS, SEQUENCES, Program, Splice, variable_names
 from agent.search.program.blocks import (
     COMPOUND,
     DEFINITIONS,
@@ -21,6 +22,8 @@ from agent.search.program.blocks import (
     neighbour,
     simple_statements,
 )
+
+MAX_OTHERS = 6
 
 
 def dropped(program: Program, node: ast.stmt) -> Iterator[Splice]:
@@ -134,8 +137,26 @@ def twin(program: Program, node: ast.stmt) -> Iterator[Splice]:
         return
     if isinstance(node, ast.Return | ast.Break | ast.Continue):
         return
-    for text, cost in with_other_variable(program, node):
+    for text, cost in (*with_other_variable(program, node), *_with_two_others(program, node)):
         yield program.insert_after(node, [text], cost)
+
+
+def _with_two_others(program: Program, node: ast.stmt) -> Iterator[tuple[str, float]]:
+    """A statement's texts with two of its variables replaced by two others of the same types."""
+    names = [one for one in variable_names(node) if one in program.variables(node)]
+    others = [one for one in program.variables(node) if one not in names][:MAX_OTHERS]
+    for first, second in combinations(names, 2):
+        for one, two in permutations(others, 2):
+            if all(
+                program.observed_types(old) & program.observed_types(new)
+                for old, new in ((first, one), (second, two))
+            ):
+                new = {first: one, second: two}
+                text = re.sub(
+                    rf"(?<![\w.])({first}|{second})\b", lambda found: new[found[0]],  # noqa: B023
+                    program.code(node),
+                )
+                yield text, 4.2
 
 
 def with_other_variable(program: Program, node: ast.stmt) -> Iterator[tuple[str, float]]:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from agent.search.edits.library import CONFUSED_EXCEPTIONS
-from agent.search.program import Program, Splice
+from agent.search.program import BUILTINS, Program, Splice
 from agent.search.program.blocks import SIMPLE, in_loop, indented, is_docstring, lines_of
 
 
@@ -70,11 +70,14 @@ def jump(program: Program, node: ast.Break | ast.Continue | ast.Pass) -> Iterato
 
 def expected_exception(program: Program, node: ast.ExceptHandler) -> Iterator[Splice]:
     """Catches another exception, preferably the one that was raised."""
-    if not isinstance(node.type, ast.Name | ast.Tuple):
+    if not isinstance(node.type, ast.Name | ast.Attribute | ast.Tuple):
         return
     raised = program.crash.exception if program.crash else ""
     text = program.code(node.type)
-    if raised in CONFUSED_EXCEPTIONS and raised not in text:
+    known = raised in CONFUSED_EXCEPTIONS or (
+        raised != "AssertionError" and raised in BUILTINS and _raised_inside(program, node)
+    )
+    if known and raised not in text:
         # A caught exception that cannot occur here was probably written instead of the raised one.
         yield program.replace(node.type, raised, cost=1.8 if _may_raise(program, node) else 1.4)
         parts = text[1:-1] if isinstance(node.type, ast.Tuple) else text
@@ -83,6 +86,14 @@ def expected_exception(program: Program, node: ast.ExceptHandler) -> Iterator[Sp
         for other in CONFUSED_EXCEPTIONS.get(node.type.id, ()):
             yield program.replace(node.type, other, cost=3.4)
             yield program.replace(node.type, f"({text}, {other})", cost=3.6)
+
+
+def _raised_inside(program: Program, node: ast.ExceptHandler) -> bool:
+    """Whether the crash is in the body of the handler's `try`."""
+    parent, crash = program.parents.get(node), program.crash
+    if not isinstance(parent, ast.Try) or crash is None or crash.line is None:
+        return False
+    return parent.body[0].lineno <= crash.line <= (parent.body[-1].end_lineno or 0)
 
 
 def _may_raise(program: Program, node: ast.ExceptHandler) -> bool:

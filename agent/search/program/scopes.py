@@ -14,6 +14,7 @@ from agent.search.program.source import Source
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 BUILTINS = frozenset(dir(builtins))
+_FILLING = frozenset({"add", "append", "update", "extend", "setdefault"})
 MAX_GLOBALS = 12
 """Most global variables that edits of one function use."""
 MAX_NEARBY = 60
@@ -172,6 +173,22 @@ class Scopes(Source):
             node.attr for node in self.nodes
             if isinstance(node, ast.Attribute) and not self.is_called(node)
         }))
+
+    def is_only_filled(self, name: str) -> bool:
+        """Whether a variable is never read, except to add something to it."""
+        return self.reads.get(name, 0) == len(self.fills.get(name, ()))
+
+    @cached_property
+    def fills(self) -> Mapping[str, list[str]]:
+        """What statements like `name.add(value)` add to each variable."""
+        found: dict[str, list[str]] = {}
+        for node in self.nodes:
+            match node:
+                case ast.Expr(value=ast.Call(
+                    func=ast.Attribute(value=ast.Name(id=name), attr=attr), args=[value]
+                )) if attr in _FILLING:
+                    found.setdefault(name, []).append(self.code(value))
+        return found
 
     @cached_property
     def reads(self) -> Mapping[str, int]:

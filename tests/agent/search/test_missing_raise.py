@@ -96,3 +96,25 @@ def test_an_exception_that_the_module_does_not_know_is_never_raised() -> None:
     program = Program("def f(n):\n    return n\n", expected=(ExpectedException("Missing"),))
     assert proposed("missing exception", program) == []
     assert proposed("missing exception", Program("def f(n):\n    return n\n")) == []
+
+
+def test_a_lenient_lookup_becomes_a_strict_one() -> None:
+    text = "D = {}\n\ndef f(key):\n    return D.get(key, 0) + 1\n"
+    known = {"types": {"key": frozenset({"str"})}}
+    assert first(text, name="KeyError", **known) == text.replace("D.get(key, 0)", "D[key]")
+
+
+def test_a_type_error_is_raised_by_the_type() -> None:
+    text = "def f(n):\n    return n * 2\n"
+    found = first(text, name="TypeError", moments=moments(2, "'3'", "3"))
+    assert '    if not isinstance(n, int):\n        raise TypeError("n must be of type int")' in found
+
+
+def test_a_condition_on_characters_is_made_for_other_kinds_of_them() -> None:
+    text = (
+        "def f(word):\n    if not any(c.isupper() for c in word):\n"
+        "        raise ValueError('upper')\n    return word\n"
+    )
+    program = Program(text, expected=(ExpectedException("ValueError", "digit"),))
+    assert any("if not any(c.isdigit() for c in word):\n        raise ValueError(\"digit\")" in one
+               for one in proposed("missing exception", program))

@@ -62,6 +62,29 @@ def entry(program: Program, node: ast.Dict | ast.List | ast.Tuple | ast.Set) -> 
             yield _appended(program, node, last, f"{key}: {value}", cost + 0.05 * far)
 
 
+def affixes(program: Program, node: ast.Call) -> Iterator[Splice]:
+    """Tests for a further prefix or suffix, that of a word of a failing test."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="startswith" | "endswith" as name), args=[given]):
+            pass
+        case _:
+            return
+    known = [*given.elts] if isinstance(given, ast.Tuple) else [given]
+    texts = [one.value for one in known if isinstance(one, ast.Constant)]
+    sizes = {len(one) for one in texts if isinstance(one, str)} - {0}
+    if len(texts) != len(known) or not sizes:
+        return
+    starts = name == "startswith"
+    found = dict.fromkeys(
+        word[:size] if starts else word[-size:] for size in sorted(sizes) for word in program.words
+        if len(word) > size
+    )
+    shown = [program.code(one) for one in known]
+    for place, text in enumerate(islice((one for one in found if one not in texts), MAX_KEYS)):
+        both = ", ".join([*shown, quoted(text, shown[0])])
+        yield program.replace(given, f"({both})", 2.6 + 0.1 * place)
+
+
 def _values(program: Program, values: list[ast.expr], keys: list[str], word: str) -> Iterator[str]:
     """Values for a new key: derived from the key, values of other keys, or parts of words."""
     codes = [program.code(one) for one in values]

@@ -21,7 +21,8 @@ MAX_EXPECTED, MAX_NAMES, MAX_OTHERS, MAX_ATOMS, MAX_MODULES = 3, 6, 8, 40, 4
 OF_PROGRAM = 0.5
 """The highest cost in `atoms` of conditions that the program has elsewhere."""
 _RAISES = re.compile(r"(^|\.)(raises|assertRaises|assertRaisesRegex)$")
-_TYPES = ("str", "int", "bool", "list", "dict")
+_TEXT_KIND = re.compile(r"\.is(upper|lower|digit|alpha|alnum|space)\(\)")
+_TEXT_KINDS = ("digit", "upper", "lower", "alpha", "alnum", "space")
 _WORDS = {
     "not {}": "must not be empty", "{} is None": "must not be None",
     "{} < 0": "must not be negative", "{} <= 0": "must be positive", "{} == 0": "must not be 0",
@@ -93,6 +94,9 @@ def missing_raise(program: Program, node: ast.stmt) -> Iterator[Splice]:
             use = cost_delta(never, (True,) * len(moments), moments)
             raised = _raise(program, one, node, _printed(node))
             yield program.replace_statement(node, raised, cost=1.8 + use + 0.2 * place)
+        yield from _strict(program, node, one.name)
+    if _is_exit(program, node):
+        return
     first, *_ = block_of(program, node)
     later = first is not node and not is_docstring(first)
     held = {program.code(one.test) for one in _ifs_around(program, node)}
@@ -104,6 +108,25 @@ def missing_raise(program: Program, node: ast.stmt) -> Iterator[Splice]:
             raised = _raise(program, one, node, f"{about.removeprefix('self.')} {words}".strip())
             lines = [f"if {text}:", f"{program.indent_unit}{raised}"]
             yield program.insert_before(node, lines, cost + use + 0.2 * place + 0.4 * later)
+
+
+def _strict(program: Program, node: ast.stmt, exception: str) -> Iterator[Splice]:
+    """Replaces a lenient call of a statement by one that raises an exception."""
+    for one in program.walk(_head(node)):
+        match one:
+            case ast.Call(func=ast.Attribute(value=owner, attr=name), args=[key, *_]):
+                base, first = program.code(owner), program.code(key)
+            case _:
+                continue
+        if exception in ("KeyError", "LookupError"):
+            popped = f"{base}.pop({first})" if len(one.args) > 1 else ""
+            texts = {
+                "get": f"{base}[{first}]", "pop": popped, "discard": f"{base}.remove({first})",
+            }
+        else:
+            texts = {"find": f"{base}.index({first})"} if exception == "ValueError" else {}
+        if text := texts.get(name, ""):
+            yield program.replace(one, text, 1.4)
 
 
 def _ifs_around(program: Program, node: ast.AST) -> Iterator[ast.If]:
@@ -118,6 +141,8 @@ def _is_exit(program: Program, node: ast.stmt) -> bool:
     """Whether a conditional statement only reports that something is wrong."""
     match node:
         case ast.Pass() | ast.Return(value=None | ast.Constant() | ast.List(elts=[])):
+            pass
+        case ast.Return(value=ast.Dict(keys=[]) | ast.Tuple(elts=[])):
             pass
         case ast.Expr(value=ast.Call(func=ast.Name(id="print"))):
             pass
@@ -165,31 +190,50 @@ def _conditions(
     names = [one for one in dict.fromkeys((*read, *given)) if one not in ("self", "cls")]
     near = [*names[:MAX_NAMES], *(one for one in fields if one in program.code(scope))]
     others = [*names[:MAX_OTHERS], *fields[:MAX_OTHERS]]
+    of_type = any(one.name == "TypeError" for one in program.expected)
     for far, name in enumerate(near[:MAX_NAMES]):
         types = program.observed_types(name)
         number = program.may_be(name, NUMBERS)
         shared = 0.6 * (name in fields or name in program.module_values)
+        yield from _types(program, node, name, 1.4 if of_type else 2.4)
+        if of_type:  # a comparison of values of different types raises it by accident
+            continue
         for form, words in _WORDS.items():
             if number or form in ("not {}", "{} is None"):
                 yield form.format(name), 1.8 + 0.1 * far + shared, name, words
-        for other in others if number else ():
-            if other not in near[:far + 1] and program.may_be(other, NUMBERS):
-                plain = other.removeprefix("self.")
-                yield f"{name} > {other}", 2.0 + 0.1 * far, name, f"must not exceed {plain}"
-                yield f"{name} < {other}", 2.1 + 0.1 * far, name, f"must not be below {plain}"
         for other in others:
             plain = other.removeprefix("self.")
+            alike = number and program.may_be(other, NUMBERS)
+            if other not in near[:far + 1] and (alike or types & program.observed_types(other)):
+                yield f"{name} > {other}", 2.0 + 0.1 * far, name, f"must not exceed {plain}"
+                yield f"{name} < {other}", 2.1 + 0.1 * far, name, f"must not be below {plain}"
             if other != name and program.may_be(other, frozenset({"dict", "list", "set", "tuple"})):
                 yield f"{name} not in {other}", 2.0 + 0.1 * far, name, f"must be in {plain}"
                 yield f"{name} in {other}", 2.0 + 0.1 * far, name, f"must not be in {plain}"
-        for kind in _TYPES:
-            if not types or kind in types or (kind == "bool" and "int" in types):
-                yield f"isinstance({name}, {kind})", 2.4, name, f"must not be of type {kind}"
-                yield f"not isinstance({name}, {kind})", 2.3, name, f"must be of type {kind}"
     yield from _bounds(program, node, near, 2.9 if fields else 2.2)
     for text, cost in atoms(program, node)[:MAX_ATOMS]:
-        if cost <= OF_PROGRAM:
+        if cost <= OF_PROGRAM and not of_type:
             yield text, 2.2 + cost, "", ""
+            for kind in _TEXT_KINDS if _TEXT_KIND.search(text) else ():
+                yield _TEXT_KIND.sub(f".is{kind}()", text), 2.0 + cost, "", ""
+
+
+def _types(
+    program: Program, node: ast.stmt, name: str, cost: float
+) -> Iterator[tuple[str, float, str, str]]:
+    """Tests of the type: those of all passing runs, and those of failing ones."""
+    kinds: dict[bool, dict[str, None]] = {True: {}, False: {}}
+    for moment in program.moments(node.lineno):
+        value = literal_values(moment).get(name)
+        if value is not None:
+            kinds[moment.passed][type(value).__name__] = None
+    for passed, words in ((True, "not isinstance"), (False, "isinstance")):
+        own = [one for one in kinds[passed] if one not in kinds[not passed]]
+        if own and len(own) == len(kinds[passed]):
+            text = own[0] if len(own) == 1 else f"({', '.join(own)})"
+            about = " or ".join(own)
+            article = "must be of type" if passed else "must not be of type"
+            yield f"{words}({name}, {text})", cost + 0.8 * (not passed), name, f"{article} {about}"
 
 
 def _bounds(

@@ -38,11 +38,17 @@ _JUMPS = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 def early_exit(program: Program, node: ast.stmt) -> Iterator[Splice]:
     """Adds an exit before a statement whose input is empty, `None` or negative."""
     scope = program.scope(node)
-    if not isinstance(node, (*SIMPLE, ast.For, ast.While)) or not program.has_own_lines(node):
+    if not isinstance(node, (*SIMPLE, ast.For, ast.While, ast.If)) or is_elif(program, node):
+        return
+    if not program.has_own_lines(node):
         return
     if not isinstance(scope, Function) or is_docstring(node) or is_program_exit(node):
         return
-    source: ast.AST = node.iter if isinstance(node, ast.For) else node
+    source: ast.AST = node
+    if isinstance(node, ast.For):
+        source = node.iter
+    elif isinstance(node, ast.If):
+        source = node.test
     variables = {*program.variables(node)}
     names = [
         one for one in variable_names(source, context=ast.Load)
@@ -51,7 +57,7 @@ def early_exit(program: Program, node: ast.stmt) -> Iterator[Splice]:
     fields = dict.fromkeys(
         program.code(one) for one in program.walk(source)
         if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
-        and one.value.id == "self" and not isinstance(program.parents.get(one), ast.Call)
+        and (one.value.id == "self" or one.value.id in variables) and not program.is_called(one)
     )
     line = node.lineno
     moments = program.moments(line)
