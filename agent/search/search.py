@@ -67,6 +67,8 @@ from agent.search.values import (
 from agent.search.variants.inputs import probes
 from agent.search.variants.recombining import observing_calls, recombined_calls
 
+CHEAPEST = 160
+"""The number of single edits after which the cheapest are tried at several places."""
 MAX_SINGLE_COST = 4.0
 """Single edits up to this cost are tried before the beam, all others in it."""
 PROBE_STEPS, LEAST_PROBES = 100_000, 12
@@ -121,10 +123,10 @@ def _repair(state: SearchState, base: Candidate, is_intermediate: bool = False) 
         for unreached in sorted(known.closed, key=lambda one: isinstance(one, Function))
         for edit in known.edits(state, within=unreached)
     )
-    yield from precheck(
-        state, (edited(program, base, edit) for edit in cheap), state.budget.candidates
-    )
-    yield from precheck(state, repeated(program, base, edits.known), state.budget.candidates)
+    cheapest = (edited(program, base, edit) for edit in cheap)
+    for some in (islice(cheapest, CHEAPEST), cheapest):
+        yield from precheck(state, some, state.budget.candidates)
+        yield from precheck(state, repeated(program, base, edits.known), state.budget.candidates)
     yield from retry_promising(state)
     # The last edit taken from the iterable may not have been tried.
     others = islice(edits, max(0, edits.count - 1), None)

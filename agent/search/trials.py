@@ -6,6 +6,7 @@ candidates that exceed it are endless; those that may only be slow are retried w
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
@@ -13,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, islice
 
+from agent.core.common_ends import common_start
 from agent.search.edits import Edit
 from agent.search.localisation import localise_faults
 from agent.search.program import Program, Splice, spliced
@@ -43,6 +45,7 @@ CHEAP_COST, MAX_CHEAP = 4.5, 140
 REPEATED_COST, MAX_REPEATED, MAX_REPETITIONS = 1.0, 6, 200
 """Added to the cost of an edit that is made at several places; how many they may be; and how many
 such candidates are tried."""
+_TOKEN = re.compile(r"\w+|\s+|[^\w\s]+")
 _NAME = re.compile(r"[^\W\d][\w.]*")
 PAIR_COST = 2.0
 """Added to the cost of a pair of edits, neither of which is known to help."""
@@ -242,17 +245,29 @@ def cheap_pairs(program: Program, base: Candidate, edits: Iterable[Edit]) -> lis
 def repeated(program: Program, base: Candidate, edits: Iterable[Edit]) -> list[PlannedCandidate]:
     """The base with the same cheap edit at all places of a function, or of the module."""
     groups: dict[tuple[object, ...], list[Edit]] = {}
+    strings = {
+        program.start(node) + 1: node.value for node in program.nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        and program.code(node) in (f"'{node.value}'", f'"{node.value}"')
+    }
     functions = sorted(
         (program.start(one), program.end(one)) for one in program.defined if one.body
     )
     for edit in edits:
-        splice = edit.splice
-        old = program.between(splice.start, splice.end)
-        if edit.cost < CHEAP_COST and old.strip():
+        if edit.cost < CHEAP_COST and edit.splice.end > edit.splice.start:
+            edit = replace(edit, splice=_trimmed(program, edit.splice))  # noqa: PLW2901
+            splice = edit.splice
+            old = program.between(splice.start, splice.end)
             around = [one for one in functions if one[0] <= splice.start < one[1]]
             key = (edit.operator, *_shape(old, splice.text))
             groups.setdefault((*key, around[-1] if around else None), []).append(edit)
             groups.setdefault((*key, "module"), []).append(edit)
+            if splice.start in strings:  # also where no operator offers the replacement
+                places = [at for at, text in strings.items() if text == old]
+                groups.setdefault((*key, "strings"), [
+                    replace(edit, splice=replace(splice, start=at, end=at + len(old.encode())))
+                    for at in places
+                ])
     found: dict[tuple[Splice, ...], PlannedCandidate] = {}
     for key, some in groups.items():
         separate: list[Edit] = []
@@ -261,12 +276,28 @@ def repeated(program: Program, base: Candidate, edits: Iterable[Edit]) -> list[P
                 separate.append(edit)
         if 1 < len(separate) <= MAX_REPEATED:
             first = min(separate, key=lambda one: one.cost)
-            cost = base.cost + first.cost + REPEATED_COST + 0.6 * (key[-1] == "module")
+            cost = base.cost + first.cost + REPEATED_COST + 0.6 * (key[-1] in ("module", "strings"))
             splices = tuple(one.splice for one in separate)
             found.setdefault(splices, PlannedCandidate(
                 program.data, splices, cost, (first.operator,), first
             ))
     return sorted(found.values(), key=lambda one: one.cost)[:MAX_REPETITIONS]
+
+
+def _trimmed(program: Program, splice: Splice) -> Splice:
+    """A replacement without the tokens that both sides begin and end with; nested calls overlap
+    otherwise."""
+    old = _TOKEN.findall(program.between(splice.start, splice.end))
+    new = _TOKEN.findall(splice.text)
+    first = common_start(old, new)
+    last = common_start(old[first:][::-1], new[first:][::-1])
+    if first + last == len(old):
+        return splice
+    before, after = "".join(old[:first]), "".join(old[len(old) - last:])
+    return replace(
+        splice, start=splice.start + len(before.encode()), end=splice.end - len(after.encode()),
+        text="".join(new[first:len(new) - last]),
+    )
 
 
 def _shape(old: str, new: str) -> tuple[str, str]:

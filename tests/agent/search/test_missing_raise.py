@@ -107,7 +107,7 @@ def test_a_lenient_lookup_becomes_a_strict_one() -> None:
 def test_a_type_error_is_raised_by_the_type() -> None:
     text = "def f(n):\n    return n * 2\n"
     found = first(text, name="TypeError", moments=moments(2, "'3'", "3"))
-    assert '    if not isinstance(n, int):\n        raise TypeError("n must be of type int")' in found
+    assert 'if not isinstance(n, int):\n        raise TypeError("n must be of type int")' in found
 
 
 def test_a_condition_on_characters_is_made_for_other_kinds_of_them() -> None:

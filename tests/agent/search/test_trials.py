@@ -88,3 +88,17 @@ def test_the_same_edit_is_made_at_all_places_of_a_function() -> None:
     assert in_function in found
     assert in_function.replace("not c", "c is None") in found
     assert text.replace("not a", "a is None") not in found
+
+
+def test_a_key_is_replaced_everywhere() -> None:
+    text = (
+        "def f(a):\n    return a.get('total') or a['amount']\n\n"
+        "def g(a):\n    return a['total']\n"
+    )
+    program = Program(text)
+    found = [
+        spliced(one.data, one.splices)
+        for one in repeated(program, Candidate(text, 0.0, ()), single_edits(program, {}))
+    ]
+
+    assert text.replace("total", "amount") in found
