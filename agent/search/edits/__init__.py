@@ -152,6 +152,7 @@ EDITS: tuple[Operator, ...] = (
     Operator("field", (ast.Assign,), classes.field_assignment, 0, 1, 1.8),
     Operator("constructor", (ast.FunctionDef,), classes.constructor, 0, 2, 0.8),
     Operator("other operand", (ast.FunctionDef,), classes.other_operand, 0, 2, 2.2),
+    Operator("hash like equality", (ast.FunctionDef,), classes.hash_like_equality, 0, 1, 1.2),
     Operator("affixes", (ast.Call,), entries.affixes, 0, 4, 2.6),
     Operator("kind of method", (ast.FunctionDef,), classes.method_kind, 0, 2, 0.4),
     Operator("order", (ast.Call,), calls.sort_key, 0, 11, 3.2),

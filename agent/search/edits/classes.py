@@ -157,6 +157,22 @@ def other_operand(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
             yield program.replace_statement(first, text, cost=2.2 + 0.4 * place)
 
 
+def hash_like_equality(program: Program, node: ast.FunctionDef) -> Iterator[Splice]:
+    """Makes `__hash__` of what `__eq__` compares."""
+    owner = class_of(program, node)
+    if owner is None or node.name != "__hash__" or not isinstance(node.body[-1], ast.Return):
+        return
+    compared = [
+        program.code(side) for one in owner.body if isinstance(one, Function)
+        and one.name == "__eq__" for inner in program.walk(one) if isinstance(inner, ast.Compare)
+        for side in (inner.left, *inner.comparators) if "self." in program.code(side)
+    ]
+    if compared:
+        values = ", ".join(dict.fromkeys(compared))
+        text = f"return hash({values})" if len(compared) == 1 else f"return hash(({values}))"
+        yield program.replace_statement(node.body[-1], text, cost=1.2)
+
+
 def fields_of(program: Program, node: ast.AST) -> list[str]:
     """The names of the fields of `self` in the method around a node."""
     owner, method = class_of(program, node), program.scope(node)

@@ -199,6 +199,9 @@ def number_format(program: Program, node: ast.JoinedStr) -> Iterator[Splice]:
     for found in _SPEC.finditer(text):
         separator, decimals = found["separator"], found["decimals"]
         others = [("" if separator else ",", decimals)]
+        if decimals and not found["kind"]:
+            new = f"{text[: found.end() - 1]}f{text[found.end() - 1:]}"
+            yield program.replace(node, new, 1.2)
         if decimals:
             count = int(decimals[1:])
             others += [(separator, f".{one}") for one in (count + 1, count - 1, 2, 0) if one >= 0]

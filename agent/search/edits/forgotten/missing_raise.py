@@ -13,7 +13,15 @@ from agent.search.edits.classes import fields_of
 from agent.search.edits.conditions import atoms
 from agent.search.edits.constants import quoted
 from agent.search.evidence import Values, Vector, cost_delta, literal_values
-from agent.search.program import NUMBERS, Function, Program, Splice, parameters, variable_names
+from agent.search.program import (
+    BUILTINS,
+    NUMBERS,
+    Function,
+    Program,
+    Splice,
+    parameters,
+    variable_names,
+)
 from agent.search.program.blocks import SIMPLE, block_of, indented, is_docstring, lines_of
 from agent.search.values import ExpectedException
 
@@ -89,6 +97,8 @@ def missing_raise(program: Program, node: ast.stmt) -> Iterator[Splice]:
     line = node.lineno
     moments = program.moments(line)
     never: Vector = (False,) * len(moments)
+    if scope.name == "__exit__" and program.code(node) == "return True":
+        yield program.replace_statement(node, "return False", cost=0.6)
     for place, one in enumerate(expected):
         if _is_exit(program, node):
             use = cost_delta(never, (True,) * len(moments), moments)
@@ -106,6 +116,8 @@ def missing_raise(program: Program, node: ast.stmt) -> Iterator[Splice]:
         use = cost_delta(never, program.condition_values(text, line), moments)
         for place, one in enumerate(expected):
             raised = _raise(program, one, node, f"{about.removeprefix('self.')} {words}".strip())
+            if one.name == "KeyError" and about and not one.message:
+                raised = f"raise KeyError({about})"
             lines = [f"if {text}:", f"{program.indent_unit}{raised}"]
             yield program.insert_before(node, lines, cost + use + 0.2 * place + 0.4 * later)
 
@@ -126,7 +138,7 @@ def _strict(program: Program, node: ast.stmt, exception: str) -> Iterator[Splice
         else:
             texts = {"find": f"{base}.index({first})"} if exception == "ValueError" else {}
         if text := texts.get(name, ""):
-            yield program.replace(one, text, 1.4)
+            yield program.replace(one, text, 0.8)
 
 
 def _ifs_around(program: Program, node: ast.AST) -> Iterator[ast.If]:
@@ -191,6 +203,8 @@ def _conditions(
     near = [*names[:MAX_NAMES], *(one for one in fields if one in program.code(scope))]
     others = [*names[:MAX_OTHERS], *fields[:MAX_OTHERS]]
     of_type = any(one.name == "TypeError" for one in program.expected)
+    for base, key in _lookups(program, node):
+        yield f"{key} not in {base}", 1.2, key, f"must be in {base.removeprefix('self.')}"
     for far, name in enumerate(near[:MAX_NAMES]):
         types = program.observed_types(name)
         number = program.may_be(name, NUMBERS)
@@ -216,6 +230,20 @@ def _conditions(
             yield text, 2.2 + cost, "", ""
             for kind in _TEXT_KINDS if _TEXT_KIND.search(text) else ():
                 yield _TEXT_KIND.sub(f".is{kind}()", text), 2.0 + cost, "", ""
+
+
+def _lookups(program: Program, node: ast.stmt) -> Iterator[tuple[str, str]]:
+    """The containers that a statement reads a key of, and the keys."""
+    for one in program.walk(_head(node)):
+        match one:
+            case ast.Call(func=ast.Attribute(value=base, attr="get" | "pop"), args=[key, *_]):
+                pass
+            case ast.Subscript(value=base, slice=key) if not isinstance(key, ast.Slice):
+                pass
+            case _:
+                continue
+        if isinstance(key, ast.Name | ast.Attribute):
+            yield program.code(base), program.code(key)
 
 
 def _types(
@@ -270,6 +298,15 @@ def _head(node: ast.stmt) -> ast.AST:
 def _raise(program: Program, one: ExpectedException, node: ast.stmt, usual: str) -> str:
     """The statement that raises an exception, with the message that the test expects or else the
     `usual` one. Values of variables in an expected message become replacement fields."""
+    if not one.message:
+        known = {*program.variables(node), *BUILTINS}
+        for other in program.nodes:
+            match other:
+                case ast.Raise(exc=ast.Call(func=ast.Name(id=name), args=[_, *_]) as call):
+                    if name == one.name and {*variable_names(*call.args)} <= known and not (
+                        isinstance(call.args[0], ast.Constant)
+                    ) and "\n" not in program.code(call):
+                        return f"raise {program.code(call)}"
     text = one.message or usual
     literal = quoted(text, '"') if text else ""
     failing = [literal_values(moment) for moment in program.moments(node.lineno)

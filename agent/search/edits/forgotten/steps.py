@@ -133,9 +133,12 @@ def reset_variable(
 def reset_field(program: Program, node: ast.stmt) -> Iterator[Splice]:
     """Resets a field to its value in the constructor, after it was used or another was reset."""
     method, owner = program.scope(node), class_of(program, node)
-    if not isinstance(node, SIMPLE) or isinstance(node, _JUMPS) or not program.has_own_lines(node):
-        return
     if owner is None or not isinstance(method, Function) or method.name == "__init__":
+        return
+    begins = method.name == "__iter__" and isinstance(node, ast.Return)
+    if not isinstance(node, SIMPLE) or not program.has_own_lines(node):
+        return
+    if isinstance(node, _JUMPS) and not begins:
         return
     read = {
         program.code(one) for one in ast.walk(node)
@@ -160,14 +163,17 @@ def reset_field(program: Program, node: ast.stmt) -> Iterator[Splice]:
         }
         for one in initial:
             field = program.code(one.targets[0])
-            if field not in read and (not other or field in {*set_here, other}):
+            if not begins and field not in read and (not other or field in {*set_here, other}):
                 continue
             if {*variable_names(one)} <= known | stored:
                 value = program.code(one.value)
                 for name in stored.intersection(variable_names(one.value)):
                     value = re.sub(rf"(?<![\w.]){name}\b", f"self.{name}", value)
-                cost = 1.2 if other else 3.2
-                yield program.insert_after(node, [f"{field} = {value}"], cost)
+                if begins and value != field:
+                    yield program.insert_before(node, [f"{field} = {value}"], 1.6)
+                elif not begins:
+                    cost = 1.2 if other else 3.2
+                    yield program.insert_after(node, [f"{field} = {value}"], cost)
 
 
 def _reset_by(program: Program, node: ast.stmt, initial: Sequence[ast.Assign]) -> str:
