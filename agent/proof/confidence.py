@@ -77,8 +77,12 @@ def confidence(
         HELD_OUT: float(proof.level >= "E2"),
         KILLED: seen.killed / seen.mutants if seen is not None and seen.mutants else 0.0,
     }
+    rivals = seen.competing_patches if seen is not None else 0
+    features["patches"] = max(features.get("patches", 0.0), math.log1p(rivals))
     usual = model.estimate(estimate.features).log_odds
     shift = model.agreed * agreed + model.draft_shift * from_draft
+    if rivals and not estimate.features.get("patches"):  # unknown when the search estimated it
+        shift += model.competing
     if strategy == "search" and _changed_block_count(solution, base) == 1:
         shift += model.project_shift * _suite_shift_weight(suite)
     return model.estimate(features, estimate.log_odds - usual + shift)

@@ -55,6 +55,8 @@ class Coefficients:
 
     intercept: float
     weights: Mapping[str, Weight]
+    competing: float
+    """Added if a variant of the patch that behaves differently passes all tests, too."""
     agreed: float
     """Added if a search and a model find the same program."""
     model_log_odds: float

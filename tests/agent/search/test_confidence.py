@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from agent.core.domain import Estimate, File, Proof, Solution, Strategy
+from agent.core.domain import Estimate, Evidence, File, Proof, Solution, Strategy
 from agent.proof.confidence import confidence
 from agent.search.confidence import naturalness
 from agent.search.confidence.features import Situation, features_of
@@ -113,3 +113,16 @@ def test_a_searchs_patch_of_one_place_is_likelier_where_a_large_suite_passes(
 
     gained = (odds(suite) - odds(0)) / fitted().project_shift
     assert gained == pytest.approx(more, abs=0.01)
+
+
+def test_a_variant_that_behaves_differently_and_passes_makes_a_patch_less_likely() -> None:
+    base = Solution(files=(File(path="a.py", text="x = 1\n"),), entry="a.py")
+
+    def odds(known: int, rivals: int) -> float:
+        features = {"patches": math.log(known)}
+        patch = base.with_text("x = 2\n", estimate=fitted().estimate(features))
+        proof, seen = Proof(level="E1", why=""), Evidence(competing_patches=rivals)
+        return confidence(patch, base, (), proof, seen, "search").log_odds
+
+    assert odds(1, 0) - odds(1, 1) > 1.0
+    assert odds(3, 1) == odds(3, 0), "the search knew of them when it estimated"
