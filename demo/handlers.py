@@ -26,6 +26,7 @@ import gradio as gr
 
 from agent.core.domain import CompetingPatches
 from agent.core.events import LogEntry
+from agent.log.store import DatabaseUnavailable
 from agent.report.result import LogFold, Result, fold
 from agent.report.waiting import REVIEW_NEEDS
 from agent.search.ranking.question import BadAnswer, answer_warning, answered_test, choices
@@ -43,7 +44,7 @@ from demo.phases import (
     review_card,
     started_page,
 )
-from demo.serving.api import refusals
+from demo.serving.api import refusal_words, refusals
 from demo.serving.host import SavedRuns, SessionHost, Unavailable
 from demo.serving.limits import LimitExceeded
 from demo.serving.throttle import throttled
@@ -536,13 +537,15 @@ class Page:
                 if self._newest.get(page) is own:
                     del self._newest[page]
 
-    async def _refusal_update(self, kept: BrowserRun, visit: Visit, why: object) -> Update:
+    async def _refusal_update(self, kept: BrowserRun, visit: Visit, why: Exception) -> Update:
         run = kept["asked"] or kept["before"] or kept["run"]
         with suppress(Unavailable):
             if log := await self._log(run):
                 own = await self.panel.owns(run, visit)
-                return {**refused(why), "bench": workbench(required(fold(log)), own=own)}
-        return refused(why)
+                return {
+                    **refused(refusal_words(why)), "bench": workbench(required(fold(log)), own=own)
+                }
+        return refused(refusal_words(why))
 
     def _viewing(self, session: Session | SavedRuns, run: str) -> AbstractContextManager[None]:
         return self._host.viewers.viewing(run, session.settings.grace_s, session.pause)
@@ -560,6 +563,8 @@ class Page:
         session = await self._host.session()
         try:
             return session.log(run)
+        except DatabaseUnavailable as fault:
+            raise Unavailable(refusal_words(fault)) from fault
         except (KeyError, ValueError):
             return None
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from importlib import import_module
@@ -98,6 +99,9 @@ BACKENDS: dict[str, str] = {
 
 STRONGEST = "auto"
 """The name of the local backend with the strongest isolation on this machine."""
+
+JAIL_STARTS: Counter[str] = Counter()
+"""The fork servers and jailed processes (`server`, `process`) that this process has started."""
 
 REMOTE = ("docker", "e2b", "daytona")
 """Backends whose factories take the environment with their keys and settings."""

@@ -30,8 +30,8 @@ MAY_IMPORT = {
 }
 
 INSIDE_AGENT = [
-    {"core"}, {"target"}, {"verify"}, {"search"}, {"proof"}, {"memory", "log"}, {"report"},
-    {"tools"}, {"iteration"}, {"propose"}, {"planning"}, {"loop.steps"},
+    {"core"}, {"target"}, {"verify"}, {"search"}, {"proof"}, {"memory", "log"},
+    {"report", "operation"}, {"tools"}, {"iteration"}, {"propose"}, {"planning"}, {"loop.steps"},
     {"loop.postgres_checkpoints"}, {"loop.graph"},
     {"loop.resources", "loop.fork"}, {"loop.run"}, {"loop.session"}, {"interfaces"},
     {"__main__"},

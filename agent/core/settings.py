@@ -247,6 +247,22 @@ class Settings(BaseModel):
     max_queue: int = _env(
         "HEAL_MAX_QUEUE", 200, "runs that may wait for a worker; a further one is refused", ge=1,
     )
+    metrics_port: int = _env(
+        "HEAL_METRICS_PORT", 0, "the port at which page and worker serve `/metrics` for "
+        "Prometheus, `/healthz` and `/readyz`; `0`: none", ge=0, lt=65_536,
+    )
+    metrics_host: str = _env(
+        "HEAL_METRICS_HOST", "127.0.0.1", "the address of that port; everybody who reaches it can "
+        "read the operator's numbers",
+    )
+    traces: bool = _env(
+        "HEAL_TRACES", False, "`1`: page and worker send OpenTelemetry spans of runs, steps and "
+        "model calls to `OTEL_EXPORTER_OTLP_ENDPOINT`",
+    )
+    log_format: Literal["text", "json"] = _env(
+        "HEAL_LOG", "text", "`json`: page and worker log JSON lines on standard error, with the "
+        "steps of runs and without texts of users",
+    )
     hf_token: str = _env(
         "HF_TOKEN", "", "a Hugging Face token with write access for `memory sync`, or read access "
         "for a gated model; setting it alone has no effect", repr=False,

@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import count
 
 from agent.core.events import Event, LogEntry
-from agent.log.store import Store
+from agent.log.store import DatabaseUnavailable, Store
 
 Writer = Callable[[Event], LogEntry]
 PAGE = 500
@@ -28,8 +28,14 @@ class EventBus:
         self._wakeup_events: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self._closed = False
         self.queue_changed = asyncio.Event()
+        self.waits_for_store = False
+        """Whether followers wait for a store that does not answer, instead of failing."""
         self.on_end: Callable[[str], None] | None = None
         """Is called with each run that any process has ended, if the store says so."""
+        self.stopped: dict[str, str] = {}
+        """The runs of this process that a failure of the store stopped, and its words."""
+        self.observers: list[Callable[[LogEntry], None]] = []
+        """Are called with each event that this process has written."""
 
     def wake(self, run: str, *, ended: bool = False) -> None:
         """Wakes the followers of a run that another process has written; if it is empty, all, and
@@ -58,6 +64,8 @@ class EventBus:
             entry = self._store.append(run, step_id, attempt, next(ordinals), event)
             for wakeup in self._wakeup_events.get(run, ()):
                 wakeup.set()
+            for observe in self.observers:
+                observe(entry)
             return entry
 
         return write
@@ -69,7 +77,14 @@ class EventBus:
         try:
             while not self._closed:
                 own_wakeup.clear()
-                page = self._store.events(run, after, PAGE)
+                try:
+                    page = self._store.events(run, after, PAGE)
+                    if not page and run in self.stopped and not self.waits_for_store:
+                        raise DatabaseUnavailable(self.stopped[run])
+                except DatabaseUnavailable:
+                    if not self.waits_for_store:
+                        raise
+                    page = ()
                 if page:
                     after = page[-1].seq
                     yield page

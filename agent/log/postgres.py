@@ -11,24 +11,34 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from functools import lru_cache
 from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.errors import DiskFull, ReadOnlySqlTransaction
 
 from agent.core.events import FINAL_KINDS, Event, LogEntry
 from agent.log.bus import EventBus
 from agent.log.migrations import migrate
-from agent.log.store import DatabaseUnavailable, RunAlreadyEnded, RunRow, Store
+from agent.log.store import DatabaseUnavailable, Load, RunAlreadyEnded, RunRow, Store
 
 LEASE_S = 15.0
 """How long a run stays with a process that does not renew its lease."""
 RECONNECT_S = 10.0
 """How long a statement waits for a database that is away."""
 CONNECT_S = 5
+_CONNECTING: dict[str, Any] = {
+    "autocommit": True, "connect_timeout": CONNECT_S, "keepalives_idle": 10,
+    "keepalives_interval": 5, "keepalives_count": 2, "tcp_user_timeout": 15_000,
+}
+"""Of a connection; without the last four, a server that vanished would be noticed after minutes."""
+_NOW = "extract(epoch from clock_timestamp())"
+"""The clocks of processes on different machines can differ."""
+UNAVAILABLE = (psycopg.OperationalError, ReadOnlySqlTransaction)
+"""Errors of the database itself; among the first are a full disk and a lost connection."""
 CHANNEL = "heal_events"
 """Its messages are the run of each new event, with a `!` behind it for the last."""
 log = logging.getLogger("agent")
@@ -41,9 +51,13 @@ class PostgresConnection:
     def __init__(self, url: str) -> None:
         self._url = url
         self._in_transaction = False
+        self._away_since = 0.0
         self._open = self._connect()
         try:
             migrate(self._open)
+        except UNAVAILABLE as error:
+            self._open.close()
+            raise DatabaseUnavailable(_words(url, error)) from None
         except BaseException:
             self._open.close()
             raise
@@ -54,7 +68,7 @@ class PostgresConnection:
         while True:
             try:
                 return self._open.execute(_translated(statement), values)
-            except psycopg.OperationalError as error:
+            except UNAVAILABLE as error:
                 if self._in_transaction or not self._open.broken:
                     raise DatabaseUnavailable(_words(self._url, error)) from None
                 self._open = self._connect(until)
@@ -67,7 +81,7 @@ class PostgresConnection:
         try:
             with self._open.transaction():
                 yield
-        except psycopg.OperationalError as error:
+        except UNAVAILABLE as error:
             raise DatabaseUnavailable(_words(self._url, error)) from None
         finally:
             self._in_transaction = False
@@ -78,9 +92,14 @@ class PostgresConnection:
     def _connect(self, until: float = 0.0) -> psycopg.Connection[tuple[Any, ...]]:
         while True:
             try:
-                return psycopg.connect(self._url, autocommit=True, connect_timeout=CONNECT_S)
+                opened = psycopg.connect(self._url, **_CONNECTING)
+                self._away_since = 0.0
+                return opened
             except psycopg.OperationalError as error:
-                if time.monotonic() > until:
+                now = time.monotonic()
+                self._away_since = self._away_since or now
+                # The first statements wait; if each did, the event loop would stand still.
+                if now > min(until, self._away_since + RECONNECT_S):
                     raise DatabaseUnavailable(_words(self._url, error)) from None
                 time.sleep(0.1)
 
@@ -90,6 +109,7 @@ class PostgresStore(Store):
 
     _visitor = "visitor"
     _waits = "waiting = 1"
+    _starts = "id ~>=~ ? and id ~<~ ?"  # by bytes, as `id` is indexed for it
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -123,6 +143,7 @@ class PostgresStore(Store):
 
     def add_run(self, run: str, title: str, task: str, options: str) -> None:
         super().add_run(run, title.replace("\0", ""), task, options)
+        self._db.execute(f"update runs set created = {_NOW} where id = ?", (run,))
         self.set_options(run, options)
 
     def set_options(self, run: str, options: str) -> None:
@@ -140,6 +161,7 @@ class PostgresStore(Store):
         ).fetchone())
 
     def adopt_orphans(self, run: str | None = None) -> tuple[RunRow, ...]:
+        self.renew()  # else this process could take its own runs, after the database was away
         ids = self._db.execute(
             "update runs set owner = ? where id in (select id from runs where final = 0 "
             "and (?::text is null or id = ?) and not exists (select 1 from processes "
@@ -152,26 +174,43 @@ class PostgresStore(Store):
         super().release(run)
         self._db.execute("select pg_notify(?, '')", (CHANNEL,))
 
-    def claim(self, limit: int) -> tuple[RunRow, ...]:
+    def claim(self, limit: int, without: Collection[str] = ()) -> tuple[RunRow, ...]:
         """Takes over runs that no living process drives and that wait for no answer, at most
-        `limit`: those of the visitors with the fewest runs under way first, among them of the
-        visitor who was served longest ago."""
+        `limit` and none of `without`: those of the visitors with the fewest runs under way first,
+        among them of the visitor who was served longest ago."""
         ids: list[str] = []
+        self.renew()
         while len(ids) < limit:
             # One at a time, since each changes who is next.
             row = self._db.execute(
+                # Only visitors with a queued run are looked up, by an index: the table is large.
                 "with alive as (select name from processes where until > clock_timestamp()), "
-                "served as (select visitor, max(claimed) as last, count(*) filter (where final = 0 "
-                "and waiting = 0 and owner in (select name from alive)) as busy from runs "
-                "group by visitor) "
-                "update runs set owner = ?, claimed = ? where id = (select id from runs "
-                f"join served using (visitor) where {_QUEUED} order by busy, served.last, created "
-                "for update of runs skip locked limit 1) returning id", (self.process, time.time()),
+                f"queue as (select distinct visitor from runs where {_QUEUED}), "
+                "served as (select visitor, (select max(claimed) from runs as other where "
+                "other.visitor = queue.visitor) as last, (select count(*) from runs as other where "
+                "other.visitor = queue.visitor and final = 0 and waiting = 0 and owner in "
+                "(select name from alive)) as busy from queue) "
+                f"update runs set owner = ?, claimed = {_NOW} where id = (select id from runs "
+                f"join served using (visitor) where {_QUEUED} and id <> all(?) "
+                "order by busy, served.last, created "
+                "for update of runs skip locked limit 1) returning id",
+                (self.process, [*without]),
             ).fetchone()
             if row is None:
                 break
             ids.append(row[0])
         return self._runs("where id = any(?) order by claimed", (ids,)) if ids else ()
+
+    def load(self) -> Load:
+        """See `Store`."""
+        queued, driven, waiting, oldest_s = self._db.execute(
+            "with open as (select waiting = 1 as waits, created, exists(select 1 from processes "
+            "where name = owner and until > clock_timestamp()) as alive from runs where final = 0) "
+            "select count(*) filter (where not waits and not alive), count(*) filter (where not "
+            "waits and alive), count(*) filter (where waits), coalesce(extract(epoch from "
+            "clock_timestamp()) - min(created) filter (where not waits and not alive), 0) from open"
+        ).fetchone()
+        return Load(queued, driven, waiting, max(0.0, float(oldest_s)))
 
     def queued(self) -> tuple[str, ...]:
         """The runs that wait for a process, the oldest first."""
@@ -186,27 +225,29 @@ class PostgresStore(Store):
     def append(self, run: str, task: str, attempt: int, ordinal: int, event: Event) -> LogEntry:
         """Appends an event to the run's log, and notifies the followers of all processes. Raises:
         RunAlreadyEnded: The run has ended, or another process drives it."""
-        at, final = time.time(), event.kind in FINAL_KINDS
+        final = event.kind in FINAL_KINDS
         # One statement, so that no event is written twice if the connection is lost in between.
         row = self._db.execute(
             "with driven as (update runs set last = last + 1, final = ?, waiting = ? where id = ? "
             "and final = 0 and owner = ? and not exists (select 1 from events "
             "where run = ? and task = ? and attempt = ? and ordinal = ?) returning last), "
             "added as (insert into events(run, seq, task, attempt, ordinal, at, body) "
-            "select ?, last, ?, ?, ?, ?, ? from driven returning seq) "
-            "select seq, pg_notify(?, ?) from added",
+            f"select ?, last, ?, ?, ?, {_NOW}, ? from driven returning seq, at) "
+            "select seq, at, pg_notify(?, ?) from added",
             (int(final), int(event.kind == "waiting"), run, self.process, run, task, attempt,
-             ordinal, run, task, attempt, ordinal, at, event.to_json(), CHANNEL, run + "!" * final),
+             ordinal, run, task, attempt, ordinal, event.to_json(), CHANNEL, run + "!" * final),
         ).fetchone()
         if row is None:  # unless the connection was lost after it was written
             row = self._db.execute(
-                "select seq from events where run = ? and task = ? and attempt = ? and ordinal = ?",
+                "select seq, at from events where run = ? and task = ? and attempt = ? "
+                "and ordinal = ?",
                 (run, task, attempt, ordinal),
             ).fetchone()
         if row is None:
             raise RunAlreadyEnded(f"The run {run!r} has ended, or another process drives it.")
         return LogEntry(
-            run=run, seq=row[0], task=task, attempt=attempt, ordinal=ordinal, at=at, event=event
+            run=run, seq=row[0], task=task, attempt=attempt, ordinal=ordinal, at=row[1],
+            event=event,
         )
 
 
@@ -234,7 +275,7 @@ async def _renew(store: PostgresStore) -> None:
 async def _listen(url: str, bus: EventBus) -> None:
     while True:
         try:
-            async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+            async with await psycopg.AsyncConnection.connect(url, **_CONNECTING) as connection:
                 await connection.execute(f"listen {CHANNEL}")
                 bus.wake("")  # what was written meanwhile
                 async for note in connection.notifies():
@@ -254,7 +295,13 @@ def _words(url: str, error: psycopg.Error) -> str:
     place = conninfo_to_dict(url)
     where = f"{place.get('dbname', '')} at {place.get('host', 'the local socket')}"
     reason = " ".join(str(error).split())
+    if isinstance(error, DiskFull):
+        advice = "Free space on the database's disk"
+    elif isinstance(error, ReadOnlySqlTransaction):
+        advice = "Let HEAL_DATABASE_URL name the server that accepts writes"
+    else:
+        advice = "Check that the server runs and that HEAL_DATABASE_URL is right"
     return (
-        f"The database {where} cannot be used ({reason}). Check that the server runs and that "
-        "DATABASE_URL is right; runs that were under way go on when it answers."
+        f"The database {where} cannot be used ({reason}). {advice}; runs that were under way go on "
+        "when it answers."
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -16,7 +17,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -45,6 +46,9 @@ create table if not exists kept(
     run text not null, artifact text not null, primary key(run, artifact)) without rowid;
 create table if not exists deleted(id text primary key) without rowid;
 create index if not exists kept_artifact on kept(artifact);
+create index if not exists runs_of_visitor
+    on runs(coalesce(json_extract(options, '$.visitor'), ''), created desc);
+create index if not exists runs_unfinished on runs(created) where final = 0;
 """
 
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
@@ -63,6 +67,16 @@ class RunRow:
     final: bool
 
 
+class Load(NamedTuple):
+    """How many unfinished runs wait for a process, are driven, or wait for a person, and for how
+    long the oldest has waited for a process."""
+
+    queued: int
+    driven: int
+    waiting: int
+    oldest_s: float
+
+
 class UnknownRun(BadInput, KeyError):
     """There is no run with that id."""
 
@@ -72,6 +86,20 @@ class UnknownRun(BadInput, KeyError):
 
 class DatabaseUnavailable(BadSettings):
     """The database does not answer; a run goes on when it does."""
+
+
+class _File(sqlite3.Connection):
+    """A connection whose failures say what to do."""
+
+    def execute(self, *given: Any) -> sqlite3.Cursor:
+        """Runs a statement. Raises: DatabaseUnavailable."""
+        try:
+            return super().execute(*given)
+        except sqlite3.OperationalError as error:
+            raise DatabaseUnavailable(
+                f"The file of runs cannot be used ({error}). Check that HEAL_DATA_DIR has space "
+                "and can be written; runs then go on in a page, or with `heal resume`."
+            ) from error
 
 
 class RunAlreadyEnded(Exception):
@@ -86,6 +114,7 @@ class Store:
         "(select json_extract(body, '$.kind') from events where run = id order by seq desc limit 1)"
         " = 'waiting'"
     )
+    _starts = "id >= ? and id < ?"  # a range of an index
     url = ""
     """The address of the database; empty for a file."""
     _db: Any  # a connection of the SQLite driver, or one that has the same methods
@@ -94,7 +123,9 @@ class Store:
         self._run = ""
         self._process_lock = ProcessLock(path.parent / "alive")
         create_with_auto_vacuum(path)
-        self._db = sqlite3.connect(path, timeout=LOCK_TIMEOUT_S, isolation_level=None)
+        self._db = sqlite3.connect(
+            path, timeout=LOCK_TIMEOUT_S, isolation_level=None, factory=_File
+        )
         self._db.execute("pragma synchronous=normal")
         self._db.execute("pragma secure_delete=on")
         self._db.executescript(_SCHEMA)
@@ -171,8 +202,9 @@ class Store:
 
     def runs_named(self, name: str, visitor: str) -> tuple[str, ...]:
         """The ids of a visitor's runs that start with `name`."""
-        clause = f"where {self._visitor} = ? and substr(id, 1, length(?)) = ?"
-        return tuple(row.id for row in self._runs(clause, (visitor, name, name)))
+        # The sum keeps SQLite from the index of visitors, who can have many runs.
+        clause = f"where {self._visitor} || '' = ? and {self._starts}"
+        return tuple(row.id for row in self._runs(clause, (visitor, name, f"{name}\U0010ffff")))
 
     def is_alive(self, row: RunRow) -> bool:
         """Whether the process that drives the run is alive, here or in another container."""
@@ -194,6 +226,20 @@ class Store:
     def queued(self) -> tuple[str, ...]:
         """The runs that wait for a process, the oldest first; none in a file."""
         return ()
+
+    def load(self) -> Load:
+        """The unfinished runs, for operators."""
+        all_, waiting = self._db.execute(
+            f"select count(*), coalesce(sum({self._waits}), 0) from runs where final = 0"
+        ).fetchone()
+        return Load(0, all_ - waiting, waiting, 0.0)
+
+    def check(self) -> None:
+        """Reads and writes. Raises: DatabaseUnavailable."""
+        # The empty name is no run's; a write that changes nothing would reach no disk.
+        with self._transaction():
+            self._db.execute("delete from deleted where id = ''")
+            self._db.execute("insert into deleted values('')")
 
     def claim_answer(self, run: str, interrupt: str, value: str = "") -> bool:
         """Claims a question for this caller, and saves its answer; returns whether it was not
@@ -254,7 +300,7 @@ class Store:
         rows = self._db.execute(
             f"select id, created, final, {self._visitor} from runs "
             f"where (final = 1 or {self._waits}) and {self._visitor} <> '' "
-            "order by final, created desc"
+            "and (created < ? or ?) order by final, created desc", (before, most < sys.maxsize)
         ).fetchall()
         counts: Counter[str] = Counter()
         ranked = []

@@ -10,11 +10,11 @@ from typing import Any
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.postgres.aio import AsyncPostgresSaver
-from psycopg import OperationalError
 from psycopg.errors import DivisionByZero
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool, PoolTimeout
 
+from agent.log.postgres import UNAVAILABLE
 from agent.log.store import DatabaseUnavailable, RunAlreadyEnded
 
 _OWNED = "select 1 / (select count(*) from runs where id = %s and owner = %s)"
@@ -62,7 +62,7 @@ class PostgresSaver(AsyncPostgresSaver):
                 if run := _WRITTEN.get():
                     await cursor.execute(_OWNED, (run, self._owner()))
                 yield cursor
-        except (OperationalError, PoolTimeout) as error:
+        except (*UNAVAILABLE, PoolTimeout) as error:
             raise DatabaseUnavailable(f"The checkpoints cannot be reached: {error}") from None
 
 

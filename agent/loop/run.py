@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sqlite3
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -153,7 +154,7 @@ class Run:
         self._store = shared.store.of(id_)
         self._judging: asyncio.Task[Report] | None = None
         self._driver: asyncio.Task[None] | None = None
-        self.lost_database = False
+        self.lost_database = ""
         self.partial_answers: Callable[[], Mapping[int, str]] = dict
         """The partial texts of model answers so far, by call."""
 
@@ -281,14 +282,15 @@ class Run:
         engine = await self._shared.engine.get()
         steps = await engine.next_steps(self.id)
         lost = lost_calls(self.log)
-        for call in lost:
-            self.emit(call)
         start = fold(self.log).start
         names = [f"“{step_words(step, start)}”" for step in STEP_WORDS if step in steps]
         note = f"its process had ended; it continues with {', '.join(names) or 'the start'}"
         calls = counted(len(lost), "call")
         lost_note = f"; interrupted, and charged at the maximum cost: {calls}"
+        # First, since the time before this event does not count as time of the run.
         self.emit(Resumed(note=note + (lost_note if lost else "")))
+        for call in lost:
+            self.emit(call)
         return None
 
     def rerun_inputs(self, answer: str) -> tuple[Task, Options]:
@@ -375,8 +377,8 @@ class Run:
             await self.conclude("not_fixable", f"the sandbox cannot run code: {error}")
         except RunAlreadyEnded:
             log.info("run %s was ended by another process", self.id)
-        except DatabaseUnavailable as error:
-            self.lost_database = True  # it has not failed: it goes on when the database answers
+        except (DatabaseUnavailable, sqlite3.OperationalError) as error:  # the second: checkpoints
+            self.lost_database = str(error)  # it has not failed: it goes on when the store answers
             log.warning("run %s stops: %s", self.id, error)
         except Exception as error:
             self.emit(RunFailed(error=f"{type(error).__name__}: {error}"))

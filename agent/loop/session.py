@@ -78,10 +78,13 @@ class Session:
         self.prompts = shared.prompts
         self.notices = shared.notices
         self._shared = shared
-        self._store = shared.store
+        self.store = self._store = shared.store
+        self.bus = shared.bus
         self._active: dict[str, Run] = {}
         self._lost: list[str] = []
         """Runs that stopped because the database did not answer; this process still owns them."""
+        self._unreadable: set[str] = set()
+        """Runs that this version of the program cannot read, and leaves to another process."""
         shared.bus.on_end = self._stop_ended
 
     async def start(
@@ -222,18 +225,49 @@ class Session:
             return ()  # workers do
         self._shared.engine.begin()
         adopted = self._store.adopt_orphans(run)
+        self._lost += [row.id for row in adopted]
         for row in adopted:
-            recovered = Run.stored(row, self._shared)
-            if any(value is not None for value in requested.values()):
-                recovered.options = recovered.options.updated(self.settings, **requested)
-                self._store.set_options(row.id, recovered.options.to_json())
-            question = recovered.question
-            if question is not None:
-                # The process accepted an answer but ended before it wrote it: the answer is lost.
-                self._store.forget_answer(row.id, question.interrupt)
-                continue
-            await self._resume(recovered)
-        return tuple(row.id for row in adopted)
+            with self._leaving_unreadable(row.id):
+                recovered = Run.stored(row, self._shared)
+                if any(value is not None for value in requested.values()):
+                    recovered.options = recovered.options.updated(self.settings, **requested)
+                    self._store.set_options(row.id, recovered.options.to_json())
+                question = recovered.question
+                if question is not None:
+                    # The process accepted an answer but ended before it wrote it: it is lost.
+                    self._store.forget_answer(row.id, question.interrupt)
+                else:
+                    await self._resume(recovered)
+            self._lost.remove(row.id)
+        return tuple(row.id for row in adopted if row.id not in self._unreadable)
+
+    async def recover_later(self) -> tuple[str, ...]:
+        """Resumes runs that stopped because the store did not answer, and in a database also those
+        of processes that ended since the start of this one. Returns as `recover`; raises
+        `DatabaseUnavailable`."""
+        if not (self._lost or self._store.url):
+            return ()
+        self._release_lost()
+        return await self.recover()
+
+    @contextmanager
+    def _leaving_unreadable(self, run: str) -> Iterator[None]:
+        """Releases a run that a newer version of the program wrote, during a deployment."""
+        try:
+            yield
+        except (KeyError, ValueError) as error:
+            if run not in self._unreadable:
+                log.error(
+                    "run %s is left to another process: this version cannot read it (%s). Update "
+                    "this one if it lasts.", run, type(error).__name__,
+                )
+            self._unreadable.add(run)
+            self._store.release(run)
+
+    def _release_lost(self) -> None:
+        while self._lost:
+            self._store.release(self._lost[-1])
+            self._lost.pop()
 
     async def work(self, slots: int) -> None:
         """Drives the queued runs of the database, at most `slots` at a time, until cancelled."""
@@ -249,13 +283,12 @@ class Session:
             changed.clear()
             claimed: tuple[RunRow, ...] = ()
             try:
-                while self._lost:
-                    store.release(self._lost[-1])
-                    self._lost.pop()
-                claimed = store.claim(slots - len(self.running()))
+                self._release_lost()
+                claimed = store.claim(slots - len(self.running()), self._unreadable)
                 self._lost = [row.id for row in claimed]
                 for row in claimed:
-                    await self._resume(Run.stored(row, self._shared))
+                    with self._leaving_unreadable(row.id):
+                        await self._resume(Run.stored(row, self._shared))
                     self._lost.remove(row.id)
             except DatabaseUnavailable as error:
                 log.warning("the worker waits: %s", error)
@@ -410,6 +443,7 @@ class Session:
             del self._active[run.id]
             if run.lost_database:
                 self._lost.append(run.id)
+                self._shared.bus.stopped[run.id] = run.lost_database
             self._shared.bus.queue_changed.set()
 
 

@@ -15,9 +15,10 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from agent.log.store import DatabaseUnavailable
 from demo.models.choice import BadModelChoice
 from demo.serving.endpoints import ENDPOINTS, Endpoints
-from demo.serving.host import Unavailable
+from demo.serving.host import NO_DATABASE_MESSAGE, Unavailable
 from demo.serving.limits import LimitExceeded
 from demo.serving.visitors import address_of, visitor_token
 from sandbox import SandboxError
@@ -80,7 +81,7 @@ def _endpoint(method: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return await method(**known(request, values))
         except refusals() as refusal:
-            raise gr.Error(str(refusal), print_exception=False) from refusal
+            raise gr.Error(refusal_words(refusal), print_exception=False) from refusal
 
     @functools.wraps(method)
     async def streamed(request: gr.Request, *values: Any) -> AsyncIterator[Any]:
@@ -89,7 +90,7 @@ def _endpoint(method: Callable[..., Any]) -> Callable[..., Any]:
                 async for one in documents:
                     yield one
         except refusals() as refusal:
-            raise gr.Error(str(refusal), print_exception=False) from refusal
+            raise gr.Error(refusal_words(refusal), print_exception=False) from refusal
 
     called: Any = streamed if inspect.isasyncgenfunction(method) else once
     by = inspect.Parameter("request", inspect.Parameter.POSITIONAL_ONLY, annotation=gr.Request)
@@ -106,8 +107,13 @@ def refusals(*more: type[Exception]) -> tuple[type[Exception], ...]:
 
     return (
         Unavailable, BadInput, NotFixable, BadModelChoice, LlmError, LimitExceeded, BadValue,
-        MemoryFault, SandboxError, *more,
+        MemoryFault, SandboxError, DatabaseUnavailable, *more,
     )
+
+
+def refusal_words(refusal: Exception) -> str:
+    """Returns what the visitor reads; the address of a database is for the operator's log only."""
+    return NO_DATABASE_MESSAGE if isinstance(refusal, DatabaseUnavailable) else str(refusal)
 
 
 def register_endpoints(endpoints: Endpoints) -> None:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, cast
 from uuid import uuid4
 
+from agent.core.events import LogEntry
 from agent.log.history import History
 from agent.log.store import UnknownRun
 from agent.memory import Memory
@@ -56,12 +57,13 @@ class Endpoints:
         if submitted.task is None:
             yield document(submitted.heal_result(()))
             return
-        followed = False
+        followed, log = False, list[LogEntry]()
         try:
-            async for _ in throttled(session.follow(run)):
-                if self._host.leaving:  # the database may be closed
+            async for batch in throttled(session.follow(run)):
+                if self._host.leaving:
                     return
-                yield document(required(fold(session.log(run))))
+                log += batch  # not read again: the database may be away for a while
+                yield document(required(fold(tuple(log))))
             followed = True
         finally:
             # A cancelled call ends the run. If the server is ending, the next one continues it.

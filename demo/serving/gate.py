@@ -26,7 +26,7 @@ from demo.serving.limits import MINUTE_S, LimitExceeded, Rate
 
 _API = "/gradio_api/"
 _ALLOWED_PATHS = re.compile(
-    r"/(healthz|config|robots\.txt|favicon\.ico|manifest\.json|theme\.css|pwa_icon(/\d+)?)?/?"
+    r"/(healthz|readyz|config|robots\.txt|favicon\.ico|manifest\.json|theme\.css|pwa_icon(/\d+)?)?/?"
     r"|/(static|assets|svelte)(/.*)?"
     rf"|{_API}(info|openapi\.json|startup-events|app_id|login_check|theme\.css)/?"
     rf"|{_API}(queue/(join|data)|reset|cancel)/?"

@@ -23,8 +23,10 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 
 from agent.core.domain import JailStatus
 from agent.core.settings import BadSettings
+from agent.interfaces.servers.operations import not_ready, operated
 from agent.iteration.models import visitor_id
 from agent.log.spending import CostEstimate
+from agent.log.store import DatabaseUnavailable
 from demo.serving.access import Access
 from demo.serving.limits import MAX_WAITING, LimitExceeded, VisitorLimits
 from demo.serving.viewers import Viewers
@@ -42,7 +44,13 @@ ENDING_MESSAGE = (
     "This server is restarting. Leave this page open: it reconnects automatically, and your runs "
     "continue."
 )
+NO_DATABASE_MESSAGE = (
+    "The database does not answer. Your runs are saved and continue when it does; try again in a "
+    "minute."
+)
 CLEANUP_S = 3600.0
+RECOVER_S = 5.0
+"""Seconds between attempts to open a session, and to resume runs of processes that ended."""
 _LOCAL = Access()
 
 
@@ -107,6 +115,16 @@ class SessionHost:
         self._opened: asyncio.Future[ServedSession] | None = None
         self._task: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
+        self._session: Session | None = None
+        self._waits = False
+        """Whether the session cannot be opened because the database does not answer."""
+
+    async def not_ready(self) -> tuple[str, ...]:
+        """What prevents new runs; names of `agent.interfaces.servers.operations.ADVICE`."""
+        if self.status != "ready" or self._session is None:
+            return ("session",)
+        any_jail = not self.access.public or self.access.allow_weak
+        return await not_ready(self._session, any_jail=any_jail)
 
     @property
     def status(self) -> Literal["starting", "ready", "failed", "ending"]:
@@ -147,6 +165,8 @@ class SessionHost:
             raise Unavailable("The server is not running.")
         either: tuple[asyncio.Future[ServedSession] | asyncio.Task[None], ...]
         either = (self._opened, self._task)
+        if self._waits and not self._opened.done():
+            raise Unavailable(NO_DATABASE_MESSAGE)
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if self.leaving:
             raise Unavailable(ENDING_MESSAGE)
@@ -204,26 +224,56 @@ class SessionHost:
 
     async def _keep(self, opened: asyncio.Future[ServedSession]) -> None:
         """Opens and closes the session in one task, as its task groups require."""
-        try:
-            async with await asyncio.to_thread(self._open_session) as session:
+        while not opened.done():
+            try:
+                await self._open(opened)
+            except DatabaseUnavailable as fault:
+                if opened.done():
+                    raise Unavailable(str(fault)) from fault
+                self._waits = True
+                log.warning("the page waits: %s", fault)
+                await asyncio.sleep(RECOVER_S)
+            except FAULTS as fault:
+                raise Unavailable(str(fault)) from fault
+
+    async def _open(self, opened: asyncio.Future[ServedSession]) -> None:
+        opening = await asyncio.to_thread(self._open_session)
+        async with opening as session:
+            with operated(session):
+                session.bus.waits_for_store = True
                 with suppress(NoProvider):  # the page shows the error
                     await session.models.warm()
                 running = await self._check_jail(session)
                 if not running.refusal:
-                    for run in await session.recover():
-                        # It pauses unless its visitor views it again soon.
-                        with self.viewers.viewing(run, session.settings.grace_s, session.pause):
-                            pass
+                    self._await_viewers(session, await session.recover())
+                self._session = session
                 opened.set_result(running)
                 for notice in session.notices if self.access.public else ():
                     log.warning("%s", notice)  # visitors' runs do not show it
-                cleanup = asyncio.create_task(_delete_old_runs(session))
-                cleanup.add_done_callback(partial(_log_failure, "old runs are no longer deleted"))
+                upkeep = asyncio.create_task(self._upkeep(session, resumes=not running.refusal))
+                upkeep.add_done_callback(partial(_log_failure, "old runs are left as they are"))
                 await self._closing.wait()
-                cleanup.cancel()
-                await asyncio.wait({cleanup})
-        except FAULTS as fault:
-            raise Unavailable(str(fault)) from fault
+                upkeep.cancel()
+                await asyncio.wait({upkeep})
+
+    async def _upkeep(self, session: Session, *, resumes: bool) -> None:
+        """Deletes old runs, and resumes those that a process or the database left meanwhile."""
+        deleting = asyncio.create_task(_delete_old_runs(session))
+        try:
+            while not deleting.done():
+                await asyncio.wait({deleting}, timeout=RECOVER_S)
+                with suppress(DatabaseUnavailable):  # its first failure is logged
+                    if resumes:
+                        self._await_viewers(session, await session.recover_later())
+            deleting.result()
+        finally:
+            deleting.cancel()
+
+    def _await_viewers(self, session: Session, runs: Iterable[str]) -> None:
+        """Pauses recovered runs unless their visitors view them again soon."""
+        for run in runs:
+            with self.viewers.viewing(run, session.settings.grace_s, session.pause):
+                pass
 
     async def _check_jail(self, session: Session) -> ServedSession:
         try:
@@ -241,11 +291,14 @@ async def _delete_old_runs(session: Session) -> None:
     while True:
         try:
             await session.delete_expired()
-        except (OSError, sqlite3.Error) as fault:
+        except (OSError, sqlite3.Error, DatabaseUnavailable) as fault:
             log.error("old runs could not be deleted: %s", fault)
         await asyncio.sleep(CLEANUP_S)
 
 
 def _log_failure(what: str, task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and task.exception() is not None:
-        log.error("%s: %s", what, task.exception())
+    fault = None if task.cancelled() else task.exception()
+    if isinstance(fault, Unavailable):
+        log.error("%s: %s", what, fault)
+    elif fault is not None:  # a bug, whose message may quote a user
+        log.error(what, exc_info=fault)

@@ -25,6 +25,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from agent.core.settings import Settings
+from agent.interfaces.servers.operations import readiness
 from demo.layout.theme import ASSETS, PageTheme
 from demo.serving.access import is_loopback
 from demo.serving.api import bad_call
@@ -61,7 +62,7 @@ def serve(
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         loops.append(asyncio.get_running_loop())
         app.state_holder = Sessions(ui)  # type: ignore[attr-defined]  # it is Gradio's own kind
-        app.router.routes[:0] = [download_route(host), health_route(host)]
+        app.router.routes[:0] = [download_route(host), health_route(host), ready_route(host)]
         async with host.serving():
             yield
 
@@ -99,14 +100,15 @@ def serve(
 
 
 def health_route(host: SessionHost) -> Route:
-    """Returns the route `/healthz`: 200 with the status, 503 while the engine is not ready or has
-    failed. The reason is only in the server's log, since it may contain settings. `since` is the
-    start of the server, from which an open page detects a restart."""
+    """Returns the route `/healthz`: 200 with the status while the server works or starts, 503 if it
+    ends or its engine has failed. The reason is only in the server's log, since it may contain
+    settings. `since` is the start of the server, from which an open page detects a restart."""
     since = datetime.now(UTC).isoformat(timespec="milliseconds")
 
     async def health(_: Request) -> JSONResponse:
         if host.status != "ready":
-            return JSONResponse({"status": host.status}, 503, headers=NO_STORE)
+            status = 200 if host.status == "starting" else 503
+            return JSONResponse({"status": host.status}, status, headers=NO_STORE)
         here = await host.running()
         return JSONResponse({
             "status": "ready", "jail": here.jail.level, "runs_code": not here.refusal,
@@ -114,6 +116,16 @@ def health_route(host: SessionHost) -> Route:
         }, headers=NO_STORE)
 
     return Route("/healthz", health)
+
+
+def ready_route(host: SessionHost) -> Route:
+    """Returns the route `/readyz`: 200 if runs can be stored and code may run here, else 503 with
+    what is missing and what to do."""
+
+    async def ready(_: Request) -> JSONResponse:
+        return JSONResponse(*readiness(await host.not_ready()), headers=NO_STORE)
+
+    return Route("/readyz", ready)
 
 
 def run_in_thread(server: http_server.Server) -> None:

@@ -32,6 +32,7 @@ from sandbox.jail.fair_queue import FairQueue, SlotRequest
 from sandbox.levels import Isolation, JailLevel
 from sandbox.protocol.job_message import environment, job_message, loaded
 from sandbox.protocol.wire import frame
+from sandbox.sandbox import JAIL_STARTS
 from sandbox.types import Job, SandboxDied, SandboxError
 from sandbox.workspaces import JailPython, Workspaces
 
@@ -159,6 +160,7 @@ class ForkServer:
         Raises `LevelUnsupported` if the level is not supported.
         """
         self._begin()
+        JAIL_STARTS["server"] += 1
         loop = asyncio.get_running_loop()
         try:
             answer = await asyncio.wait_for(loop.sock_recv(self._control, 1 << 16), START_S)
@@ -353,6 +355,7 @@ class ForkServer:
     def _fork(self, reads: bool = False, silent: bool = False, waits: bool = False) -> Worker:
         slot = self._free.popleft()
         self._count += 1
+        JAIL_STARTS["process"] += 1
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         if waits:

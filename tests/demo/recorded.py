@@ -14,6 +14,8 @@ from agent.core.events import Answered, Event, LogEntry, RunFinished, Waiting, f
 from agent.core.settings import Settings
 from agent.iteration.context import PROMPTS
 from agent.iteration.models import LOCAL_USER, Models
+from agent.log.bus import EventBus
+from agent.log.store import Store
 from agent.loop.fork import UNEDITED, Edits
 from agent.loop.session import Session
 from agent.target.errors import BadInput
@@ -58,6 +60,16 @@ class RecordedRun:
     player: asyncio.Task[None] | None = None
 
 
+class Answering(Store):
+    """A store that can always be read and written."""
+
+    def __init__(self) -> None:
+        """Opens nothing."""
+
+    def check(self) -> None:
+        """It answers."""
+
+
 class RecordedSession(Session):
     """Plays, for each task, the log that `choose` gives, with a pause before each event."""
 
@@ -66,6 +78,8 @@ class RecordedSession(Session):
         jail: JailStatus = NO_JAIL, models: Models | None = None,
     ) -> None:
         self.settings = Settings()
+        self.store = Answering()
+        self.bus = EventBus(self.store)
         self.models = models or Models(self.settings)
         self.prompts = Prompts(PROMPTS)
         self.paused: list[str] = []
@@ -175,6 +189,9 @@ class RecordedSession(Session):
     async def recover(self, run: str | None = None) -> tuple[str, ...]:
         self.recovered = True
         return self.left
+
+    async def recover_later(self) -> tuple[str, ...]:
+        return ()
 
     def partial_answers(self, run: str) -> Mapping[int, str]:
         return self.saying

@@ -22,7 +22,7 @@ from demo.serving.access import Access
 from demo.serving.gate import Gate
 from demo.serving.host import SessionHost, Unavailable
 from demo.serving.limits import ADDRESS_SHARE, LimitExceeded, VisitorLimits
-from demo.serving.server import health_route
+from demo.serving.server import health_route, ready_route
 from demo.serving.visitors import network, new_token, visit_to_save, visiting
 from demo.web import build
 from sandbox import SandboxUnavailable
@@ -219,13 +219,17 @@ def test_a_household_is_one_address(address: str, where: str) -> None:
 
 async def test_a_health_check_shows_whether_the_page_works() -> None:
     host = hosting(RecordedSession())
-    transport = httpx.ASGITransport(app=Starlette(routes=[health_route(host)]))
+    transport = httpx.ASGITransport(app=Starlette(routes=[health_route(host), ready_route(host)]))
     async with httpx.AsyncClient(transport=transport, base_url="http://page") as client:
         starting = await client.get("/healthz")
-        assert (starting.status_code, starting.json()) == (503, {"status": "starting"})
+        assert (starting.status_code, starting.json()) == (200, {"status": "starting"})
+        missing = await client.get("/readyz")
+        assert (missing.status_code, [*missing.json()["missing"]]) == (503, ["session"])
         async with host.serving():
             await host.running()
             ready = await client.get("/healthz")
+            able = await client.get("/readyz")
+            assert (able.status_code, able.json()) == (200, {"ready": True, "missing": {}})
         assert (ready.status_code, {**ready.json(), "since": ""}) == (
             200, {"status": "ready", "jail": "", "runs_code": True, "runs": 0, "since": ""},
         )

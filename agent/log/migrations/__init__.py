@@ -11,7 +11,7 @@ from typing import Any
 
 from agent.core.settings import BadSettings
 
-MAJOR, MINOR = 1, 1
+MAJOR, MINOR = 1, 2
 """The newest revision in `versions/`."""
 _LOCK = 0x6865616C
 """Postgres' advisory lock while tables are changed."""

@@ -25,6 +25,7 @@ TEXTS: dict[str, tuple[str, object]] = {
     "HEAL_BUDGET_USD": ("1.5", 1.5), "HEAL_AUTONOMY": ("review_all", "review_all"),
     "HEAL_PRICES": ("/p.yaml", Path("/p.yaml")), "HEAL_ASK": ("on", True),
     "HEAL_PROMPTS": ("~/p", Path("~/p").expanduser()),
+    "HEAL_LOG": ("json", "json"),
     "HEAL_REQUIRE_CONFIDENCE": ("0.8", 0.8), "HEAL_SANDBOX": ("jail", "jail"),
     "SANDBOX_ALLOW_WEAK": ("yes", True), "HF_LESSONS_REPO": ("anna/lessons", "anna/lessons"),
     "OPENAI_PRESET": ("groq", "groq"), "OLLAMA_NUM_CTX": ("4096", 4_096),
