@@ -72,7 +72,7 @@ def chosen(given: Mapping[str, object], settings: Settings, *, public: bool) -> 
         require_integrity=cast(
             "Integrity | None", _one_of("require-integrity", given, get_args(Integrity))
         ),
-        require_confidence=confidence / 100 if (confidence or 0) > 1 else confidence,
+        require_confidence=confidence / 100 if confidence and confidence > 1 else confidence,
         caps=None if usd is tokens is calls is None else Caps(
             usd=caps.usd if usd is None else usd,
             tokens=caps.tokens if tokens is None else int(tokens),

@@ -92,13 +92,13 @@ def suspicious_lines(trace: Trace, text: str, most: int = 5) -> tuple[Suspicious
 
 def _own_test_lines(text: str) -> frozenset[int]:
     """The lines of asserts outside of functions and classes."""
-    found, pending = set[int](), [nodes_or_empty(text)[:1]]
+    found, pending = set[int](), [*nodes_or_empty(text)[:1]]
     while pending:
-        for node in pending.pop():
-            if isinstance(node, ast.Assert):
-                found.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-            elif not isinstance(node, _SCOPES):
-                pending.append([*ast.iter_child_nodes(node)])
+        node = pending.pop()
+        if isinstance(node, ast.Assert):
+            found.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        elif not isinstance(node, _SCOPES):
+            pending += ast.iter_child_nodes(node)
     return frozenset(found)
 
 

@@ -259,7 +259,7 @@ def repeated(program: Program, base: Candidate, edits: Iterable[Edit]) -> list[P
             splice = edit.splice
             old = program.between(splice.start, splice.end)
             around = [one for one in functions if one[0] <= splice.start < one[1]]
-            key = (edit.operator, *_shape(old, splice.text))
+            key: tuple[object, ...] = (edit.operator, *_shape(old, splice.text))
             groups.setdefault((*key, around[-1] if around else None), []).append(edit)
             groups.setdefault((*key, "module"), []).append(edit)
             if splice.start in strings:  # also where no operator offers the replacement
