@@ -12,7 +12,7 @@ import httpx2
 from llm.errors import CallFailed, TimedOut
 from llm.keys import NO_KEY
 from llm.provider import Connection, escape_surrogates, estimated_tokens, named
-from llm.providers.llamacpp.child import Child, Children, ServedModel, children
+from llm.providers.llamacpp.child import Address, Child, Children, ServedModel, children
 from llm.providers.openai import OpenAiProvider
 from llm.providers.wire import ReplyStream
 from llm.types import Request, Stream
@@ -40,7 +40,7 @@ class LlamaCppProvider(OpenAiProvider):
         self._child: Child = self._host.reserve(ServedModel(
             self.model, threads=int(connection.option("threads")),
             context=int(connection.option("context")), slots=int(connection.option("slots")),
-            idle_s=int(connection.option("idle_s")),
+            idle_s=int(connection.option("idle_s")), server=str(connection.option("server")),
         ))
         self._held = True
         self._token_counts: dict[str, int] = {}
@@ -122,6 +122,14 @@ class LlamaCppProvider(OpenAiProvider):
     def warm(self) -> None:
         """Starts loading the model. The first call waits for it and raises its errors."""
         self._child.started(self.connection.key)
+
+    async def address(self, within_s: float) -> Address:
+        """The server's address, for other processes of this machine, after the model was loaded.
+
+        Raises an `LlmError`.
+        """
+        await self._ready(within_s)
+        return Address(str(self._client.base_url).rstrip("/"), self.key)
 
     async def close(self) -> None:
         await super().close()
