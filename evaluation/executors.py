@@ -31,6 +31,8 @@ from evaluation.nodes import Function, NodeFacts, NodeModel, describe_node, run_
 from llm import LlmError
 from sandbox import SandboxError
 
+NODES = "nodes.json"
+
 
 class ExecutorError(Exception):
     """Rows cannot run, or some did not; the message says what to do."""
@@ -101,7 +103,12 @@ class LocalExecutor:
 def _start_worker() -> None:
     """Lets only the driver react to Ctrl-C. It terminates its workers, whose rows then clean up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    signal.signal(signal.SIGTERM, _end_worker)
+
+
+def _end_worker(*_: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the pool may send another while a row cleans up
+    sys.exit(1)
 
 
 @asynccontextmanager
@@ -170,15 +177,16 @@ def _sole_writer(lines: JsonLinesFile[Any]) -> Iterator[None]:
 
 def run_measurement(
     args: argparse.Namespace, items: Mapping[str, Any], function: Function,
-    lines: JsonLinesFile[Any], add: Callable[[Any], str],
+    lines: JsonLinesFile[Any], add: Callable[[Any], str], settings: Settings | None = None,
 ) -> int:
     """Measures the items with the executor of a command's options; returns the exit code. The file
-    `nodes.json` beside the lines says where. Arguments as in `measure`."""
+    `NODES` beside the lines says where. Arguments as in `measure`."""
     async def run() -> None:
-        async with open_executor(args, Settings.from_env()) as executor:
+        async with open_executor(args, settings or Settings.from_env()) as executor:
             if lines.path is not None:
-                nodes = json.dumps([*executor.nodes], indent=2)
-                lines.path.with_name("nodes.json").write_text(nodes + "\n", "utf-8")
+                where = {"executor": args.executor, "workers": executor.workers,
+                         "nodes": [*executor.nodes]}
+                lines.path.with_name(NODES).write_text(json.dumps(where, indent=2), "utf-8")
             await measure(items, function, executor, lines, add)
 
     try:

@@ -108,7 +108,7 @@ class NodeModel:
         if self._choice is None:
             return {}
         self._provider = self._provider or self._models.provider(self._choice, LOCAL_USER)
-        return {"GGUF_SERVER": (await self._provider.address(LOAD_S)).reveal()}
+        return {"GGUF_SERVER": await self._provider.served_at(LOAD_S)}
 
 
 def driver_environment() -> dict[str, str]:

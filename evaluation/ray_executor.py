@@ -36,7 +36,7 @@ from evaluation.nodes import (
     run_row,
 )
 
-ANSWER_S, CHECK_S, CANCEL_S = 30.0, 180.0, 10.0
+ANSWER_S, CHECK_S, CANCEL_S = 30.0, 180.0, 5.0
 """For the head node, for the check of a node with its copy of the code, and for a row's end."""
 MOST_CRASHES = 3
 """A row whose worker process has died so many times is not tried again."""
@@ -181,16 +181,10 @@ def _connect(address: str | None) -> None:
             runtime_env={"working_dir": str(ROOT), "excludes": excluded},
         )
     except (ConnectionError, RuntimeError, ValueError) as error:
-        words = " ".join(str(error).split())
-        if "Version mismatch" in words:
-            raise ExecutorError(
-                f"The cluster at {address} has another Python or Ray. {words}. Start its nodes "
-                f"with Python {sys.version.split()[0]} and ray {ray.__version__}, or run this "
-                "command with theirs."
-            ) from error
         raise ExecutorError(
-            f"Ray cannot start or connect: {words}. This machine must be a node of the cluster: "
-            "run `ray start --address=HOST:PORT` first."
+            f"Ray cannot start or connect: {' '.join(str(error).split())}. All nodes need the "
+            "Python and ray of this command, and this machine must be one of them: run "
+            "`ray start --address=HOST:PORT` here."
         ) from error
 
 
@@ -206,7 +200,8 @@ def _require_answer(address: str) -> None:
     except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
         raise ExecutorError(
             f"No Ray head node answers at {address}. Start one with `ray start --head`, and give "
-            "the address that it prints as --address."
+            "the address that it prints as --address. If it runs, set RAY_AUTH_MODE=token, and "
+            "copy its ~/.ray/auth_token to this machine."
         ) from None
 
 

@@ -19,26 +19,19 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from agent.core.dotenv_files import warn_of_dotenv
 from agent.core.events import to_jsonl
 from agent.core.settings import BadSettings, Settings
-from agent.interfaces.exits import HEALED, INTERRUPTED, USAGE
+from agent.interfaces.exits import HEALED, USAGE
 from agent.iteration.models import Models
 from evaluation.cases import BadSuite, Case, read_cases
-from evaluation.executors import (
-    Executor,
-    ExecutorError,
-    add_executor_options,
-    measure,
-    open_executor,
-)
+from evaluation.executors import NODES, add_executor_options, run_measurement
 from evaluation.figures import grouped, table
 from evaluation.healing import CaseRow, HealedCase, holds, is_right, measure_case, settings_for
 from evaluation.lines import JsonLinesFile, count, positive
@@ -58,23 +51,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "max_iterations": args.max_iterations,
         }
         settings = settings_for(**given)
-        lines, resumed, executor = asyncio.run(_benchmark(rows, given, settings, args))
-    except (BadSuite, BadSettings, ExecutorError, LlmError, SandboxError, OSError) as error:
+        plan = Models(settings).plan()
+        if args.validate_reference:
+            asyncio.run(validate(rows, settings))
+    except (BadSuite, BadSettings, LlmError, SandboxError, OSError) as error:
         print(error, file=sys.stderr)
         return USAGE
-    except KeyboardInterrupt:
-        print(
-            f"interrupted; finished rows are in {args.out}. Run the same command to continue.",
-            file=sys.stderr,
-        )
-        return INTERRUPTED
-    found = grouped(lines, rows)
+    drafts = "" if plan.has_model else "; a task text begins with its row's own draft"
+    print(f"{plan.why}{drafts}", file=sys.stderr, flush=True)
+    if args.fresh:
+        (args.out / "results.jsonl").unlink(missing_ok=True)
+    lines: JsonLinesFile[CaseRow] = JsonLinesFile(args.out / "results.jsonl")
+    resumed = sum(row.id in lines.by_id for row in rows)
+    function, items = partial(measure_case, given=given), {row.id: row for row in rows}
+    if status := run_measurement(args, items, function, lines, writer(lines), settings):
+        return status
+    found = grouped([lines.by_id[row.id] for row in rows], rows)
     summary = {
         **provenance(), "suite": args.suite.name, "provider": settings.provider,
         "budget_s": settings.search_s, "max_candidates": settings.max_candidates,
         "max_iterations": settings.max_iterations, "hold_out": settings.hold_out,
-        "executor": args.executor, "workers": executor.workers, "nodes": [*executor.nodes],
-        "samples": args.samples, "rows_kept": resumed, "figures": found,
+        **json.loads((args.out / NODES).read_text("utf-8")), "samples": args.samples,
+        "rows_kept": resumed, "figures": found,
     }
     (args.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", "utf-8")
     if resumed:
@@ -93,24 +91,6 @@ def provenance() -> dict[str, object]:
         version = ""  # an unpacked archive has no version
     now = datetime.now(UTC).isoformat(timespec="minutes")
     return {"version": version or None, "cores": os.cpu_count(), "measured": now}
-
-
-async def _benchmark(
-    rows: Sequence[Case], given: Mapping[str, Any], settings: Settings, args: argparse.Namespace
-) -> tuple[list[CaseRow], int, Executor]:
-    """Runs the rows; returns their lines, the number of lines from an earlier run, and where."""
-    plan = Models(settings).plan()
-    drafts = "" if plan.has_model else "; a task text begins with its row's own draft"
-    print(f"{plan.why}{drafts}", file=sys.stderr, flush=True)
-    if args.validate_reference:
-        await validate(rows, settings)
-    async with open_executor(args, settings) as executor:
-        if args.fresh:
-            (args.out / "results.jsonl").unlink(missing_ok=True)
-        lines: JsonLinesFile[CaseRow] = JsonLinesFile(args.out / "results.jsonl")
-        resumed = sum(row.id in lines.by_id for row in rows)
-        await run(rows, given, lines, executor)
-    return [lines.by_id[row.id] for row in rows], resumed, executor
 
 
 def _select_rows(args: argparse.Namespace) -> list[Case]:
@@ -144,11 +124,8 @@ async def validate(rows: Iterable[Case], settings: Settings) -> None:
         raise BadSuite("these rows contradict themselves: " + "; ".join(found))
 
 
-async def run(
-    rows: Iterable[Case], given: Mapping[str, Any], lines: JsonLinesFile[CaseRow],
-    executor: Executor,
-) -> None:
-    """Runs the rows without a line; `given` as in `measure_case`."""
+def writer(lines: JsonLinesFile[CaseRow]) -> Callable[[HealedCase], str]:
+    """Returns a function that writes the log and the line of a row, and describes its result."""
     assert lines.path is not None, "a benchmark has a folder"
     logs = lines.path.with_name("logs")
     logs.mkdir(exist_ok=True)
@@ -164,8 +141,7 @@ async def run(
             f"{found.why and f': {found.why}'}"
         )
 
-    function = partial(measure_case, given=given)
-    await measure({row.id: row for row in rows}, function, executor, lines, add)
+    return add
 
 
 def _parser() -> argparse.ArgumentParser:

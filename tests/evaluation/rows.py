@@ -39,8 +39,8 @@ async def deadly_once(number: int, folder: Path) -> dict[str, object]:
 
 async def endless(number: int, folder: Path) -> dict[str, object]:
     """Leaves a file when it is ended in an orderly way."""
-    (folder / f"began-{number}").touch()
     try:
+        (folder / f"began-{number}").touch()
         await asyncio.sleep(600)
     finally:
         (folder / f"ended-{number}").write_text(str(time.time()))

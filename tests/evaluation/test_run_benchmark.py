@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,11 @@ from agent.core.events import from_jsonl
 from evaluation import healing as healing_module
 from evaluation import run_benchmark
 from evaluation.cases import Case, read_cases
-from evaluation.executors import LocalExecutor
+from evaluation.executors import LocalExecutor, measure
 from evaluation.figures import figures
-from evaluation.healing import CaseRow, HealedCase, heal_case, line_of, settings_for
+from evaluation.healing import CaseRow, HealedCase, heal_case, line_of, measure_case, settings_for
 from evaluation.lines import JsonLinesFile
-from evaluation.run_benchmark import TASKS, main, run
+from evaluation.run_benchmark import TASKS, main, writer
 
 AREA = "def area(width, height):\n    return width + height\n"
 TESTS = ("assert area(2, 5) == 10", "assert area(1, 1) == 1")
@@ -202,7 +203,10 @@ def doubled(monkeypatch: pytest.MonkeyPatch, act: Callable[[Case], HealedCase]) 
 async def go(folder: Path, *ids: str) -> None:
     given = {"provider": "mock", "budget_s": 10, "candidates": None}
     results: JsonLinesFile[CaseRow] = JsonLinesFile(folder / "results.jsonl")
-    await run([*map(case, ids)], given, results, LocalExecutor(1, (), None))
+    await measure(
+        {key: case(key) for key in ids}, partial(measure_case, given=given),
+        LocalExecutor(1, (), None), results, writer(results),
+    )
 
 
 async def test_rows_that_are_done_are_not_run_again(

@@ -82,16 +82,6 @@ class Address:
     url: str
     key: Secret
 
-    @classmethod
-    def parse(cls, text: str) -> Address:
-        """Reads `URL#KEY`."""
-        url, _, key = text.partition("#")
-        return cls(url, Secret(key))
-
-    def reveal(self) -> str:
-        """The form that `parse` reads, with the key."""
-        return f"{self.url}#{self.key.reveal()}"
-
 
 class ModelServer:
     """The process of a child and its error output."""
@@ -246,8 +236,9 @@ class Child:
     def _begin(self, start: Future[Address], key: Secret) -> None:
         try:
             if self.which.server:
+                url, _, shared_key = self.which.server.partition("#")
                 self.state = "loaded"
-                start.set_result(Address.parse(self.which.server))
+                start.set_result(Address(url, Secret(shared_key)))
                 return
             self.make_room()
             with self._lock:

@@ -12,7 +12,7 @@ import httpx2
 from llm.errors import CallFailed, TimedOut
 from llm.keys import NO_KEY
 from llm.provider import Connection, escape_surrogates, estimated_tokens, named
-from llm.providers.llamacpp.child import Address, Child, Children, ServedModel, children
+from llm.providers.llamacpp.child import Child, Children, ServedModel, children
 from llm.providers.openai import OpenAiProvider
 from llm.providers.wire import ReplyStream
 from llm.types import Request, Stream
@@ -123,13 +123,10 @@ class LlamaCppProvider(OpenAiProvider):
         """Starts loading the model. The first call waits for it and raises its errors."""
         self._child.started(self.connection.key)
 
-    async def address(self, within_s: float) -> Address:
-        """The server's address, for other processes of this machine, after the model was loaded.
-
-        Raises an `LlmError`.
-        """
+    async def served_at(self, within_s: float) -> str:
+        """Waits for the model; returns the `GGUF_SERVER` of other processes. Raises `LlmError`."""
         await self._ready(within_s)
-        return Address(str(self._client.base_url).rstrip("/"), self.key)
+        return f"{str(self._client.base_url).rstrip('/')}#{self.key.reveal()}"
 
     async def close(self) -> None:
         await super().close()
