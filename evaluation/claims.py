@@ -12,6 +12,7 @@ the format of a suite.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import statistics
@@ -19,13 +20,13 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypedDict
 
 from agent.core.events import PatchProposed, Proved, from_jsonl
 from agent.core.measures import interval
 from evaluation.cases import BadSuite, Case, read_cases, write
+from evaluation.executors import add_executor_options, run_measurement
 from evaluation.lines import JsonLinesFile
 
 CASE_S = 600.0
@@ -65,7 +66,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose id contains this")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="every Nth case")
-    parser.add_argument("--workers", type=int, default=1, metavar="N")
+    add_executor_options(parser)
     parser.add_argument(
         "--validate", action="store_true", help="only check that cases are consistent"
     )
@@ -82,19 +83,27 @@ def main() -> int:
     if args.validate:
         return _validate([case for _, case in cases])
     claims: JsonLinesFile[Claim] = JsonLinesFile(args.out / "claims.jsonl")
-    pending = [one for one in cases if one[1].id not in claims.by_id]
-    with ThreadPoolExecutor(args.workers) as pool:
-        for found in pool.map(lambda one: heal_case(one[1], one[0]), pending):
-            claims.add(found)
-            print(
-                f"{found['id']}: {found['outcome']} {found['proof'] or ''} "
-                f"{'' if found['confidence'] is None else format(found['confidence'], '.2f')} "
-                f"{ {True: 'right', False: 'WRONG', None: ''}[found['right']]} "
-                f"{found['seconds']:.1f} s", file=sys.stderr, flush=True,
-            )
+
+    def add(found: Claim) -> str:
+        claims.add(found)
+        return (
+            f"{found['id']}: {found['outcome']} {found['proof'] or ''} "
+            f"{'' if found['confidence'] is None else format(found['confidence'], '.2f')} "
+            f"{ {True: 'right', False: 'WRONG', None: ''}[found['right']]} "
+            f"{found['seconds']:.1f} s"
+        )
+
+    items = {case.id: (case, suite) for suite, case in cases}
+    if status := run_measurement(args, items, measure_claim, claims, add):
+        return status
     for line in table([claims.by_id[case.id] for _, case in cases]):
         print(line)
     return 0
+
+
+async def measure_claim(row: tuple[Case, str]) -> Claim:
+    """`heal_case` as the function of a row."""
+    return await asyncio.to_thread(heal_case, *row)
 
 
 def heal_case(case: Case, suite: str) -> Claim:
@@ -200,4 +209,6 @@ def _validate(cases: Sequence[Case]) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    from evaluation.claims import main as by_name  # other processes import the rows' function
+
+    raise SystemExit(by_name())

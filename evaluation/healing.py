@@ -5,15 +5,18 @@ Each session has a new folder, so that no case uses another's memory.
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 import time
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from agent.core.domain import File, Solution, Task
 from agent.core.events import LogEntry
+from agent.iteration.context import HANGING_TESTS_PER_BUDGET
 from agent.loop.session import Settings, open_session
 from agent.report.result import Result, fold
 from agent.target.discovery.snippets import tests_from_snippet
@@ -27,6 +30,9 @@ from sandbox import Limits, Sandbox, SandboxError
 
 HEALED = ("healed", "proposed", "healthy")
 """Outcomes of programs that pass their tests."""
+ROW_TIMEOUT_FACTOR = 16.0
+"""The wall time of a row as a multiple of one search's budget: if a repair is refuted, a second
+search follows, and the machine may be busy."""
 
 
 class CaseRow(TypedDict):
@@ -34,6 +40,8 @@ class CaseRow(TypedDict):
     outcome: str
     """The run's outcome; `refused` for invalid input, `failed` for an internal error."""
     proof: str | None
+    confidence: float | None
+    """The estimated probability that the repair is correct, if one was made."""
     files: dict[str, str]
     diff: str
     seconds: float
@@ -83,6 +91,37 @@ async def heal_case(case: Case, settings: Settings) -> HealedCase:
     return HealedCase(line, log, why)
 
 
+async def measure_case(case: Case, given: Mapping[str, Any]) -> HealedCase:
+    """Heals a case; an error is reported in its row and does not end the other rows.
+
+    Args:
+        given: The arguments of `settings_for`. Other settings come from the environment.
+    """
+    task = asyncio.create_task(heal_case(case, settings_for(**given)))
+    try:
+        await asyncio.wait({task})
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+    fault = task.exception()
+    if fault is None:
+        return task.result()
+    traceback.print_exception(fault)
+    return HealedCase(line_of(case, "failed"), why=f"{type(fault).__name__}: {fault}")
+
+
+def settings_for(
+    provider: str, budget_s: float, candidates: int | None, max_iterations: int | None = None
+) -> Settings:
+    """The agent's settings for one row; others come from the environment."""
+    return Settings.from_env(
+        provider=provider, budget_s=budget_s * ROW_TIMEOUT_FACTOR, search_s=budget_s,
+        test_wall_s=budget_s / HANGING_TESTS_PER_BUDGET, max_candidates=candidates,
+        max_iterations=max_iterations, autonomy_level="full_auto",
+    )
+
+
 def task_for(case: Case) -> Task:
     """Creates the agent's task as the library does. Raises `BadInput` and `NotFixable`."""
     if case.mode not in ("asserts", "task"):
@@ -101,9 +140,10 @@ def line_of(
     result = result or Result()
     known = False if case.has_truth else None
     return CaseRow(
-        id=case.id, outcome=outcome, proof=result.proof, files=dict(result.files),
-        diff=result.diff, seconds=round(seconds, 3), iterations=result.iterations,
-        candidates=result.candidates, rank1_held_out=known, any_held_out=known,
+        id=case.id, outcome=outcome, proof=result.proof, confidence=result.confidence,
+        files=dict(result.files), diff=result.diff, seconds=round(seconds, 3),
+        iterations=result.iterations, candidates=result.candidates, rank1_held_out=known,
+        any_held_out=known,
     )
 
 

@@ -64,6 +64,11 @@ def positive(text: str) -> float:
     return value
 
 
+def not_negative(text: str) -> float:
+    """Parses 0 or a number above 0."""
+    return 0.0 if text.strip("0.") == "" and text.strip(".") else positive(text)
+
+
 def count(text: str) -> int:
     """Parses a whole number above 0."""
     if not text.isdecimal() or int(text) < 1:

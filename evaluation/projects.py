@@ -16,6 +16,7 @@ import statistics
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from functools import cache, partial
 from pathlib import Path
 from typing import TypedDict, cast, get_args
 
@@ -29,7 +30,8 @@ from agent.target.errors import NotFixable
 from agent.verify.judge import check
 from agent.verify.project.suite_run import SuiteRun, missing_tests, run_suite
 from agent.verify.project.suite_run import project_files as files_of
-from evaluation.lines import JsonLinesFile, count, for_each, positive
+from evaluation.executors import add_executor_options, run_measurement
+from evaluation.lines import JsonLinesFile, positive
 from evaluation.planted import (
     PROJECTS,
     BadBench,
@@ -38,6 +40,7 @@ from evaluation.planted import (
     BugTask,
     CorrectProject,
     Kind,
+    ProjectRow,
     Reach,
     plain_outcomes,
     plant,
@@ -239,37 +242,55 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ]
         if not bugs and not (args.check and not bench.bug):
             raise BadBench("no bug of the bench matches these options")
-        return asyncio.run(_measure(bench, bugs, args))
+        if args.check:
+            return asyncio.run(_check(bench, bugs, args))
+        return _measure(bench, bugs, args)
     except (BadBench, SandboxError) as error:
         print(error, file=sys.stderr)
         return USAGE
 
 
-async def _measure(bench: Bench, bugs: Sequence[Bug], args: argparse.Namespace) -> int:
-    sandbox = open_sandbox()
+def _measure(bench: Bench, bugs: Sequence[Bug], args: argparse.Namespace) -> int:
     rows = {row.name: row for row in bench.project}
-    if args.check:
-        number = 0
-        async for text in complaints(bench, bugs, sandbox, args.bench):
-            number += 1
-            print(text, flush=True)
-        print(f"{len(bugs)} bugs, {number} complaints")
-        return NOT_HEALED if number else HEALED
     lines: JsonLinesFile[BugRow] = JsonLinesFile(args.out and args.out / "results.jsonl")
 
-    async def act(bug: Bug) -> None:
-        one = plant(bug, read_project(rows[bug.project], args.bench))
-        line = await heal_bug(one, sandbox, args.budget_s, args.wall_s)
+    def add(line: BugRow) -> str:
         lines.add(line)
         end = "right" if line["right"] else "healed" if line["healed"] else "not healed"
-        print(
-            f"{bug.id}: {end} in {line['seconds']:.1f} s, {line['candidates']} candidates; "
-            f"{line['note']}", file=sys.stderr, flush=True,
+        return (
+            f"{line['id']}: {end} in {line['seconds']:.1f} s, {line['candidates']} candidates; "
+            f"{line['note']}"
         )
 
-    await for_each([bug for bug in bugs if bug.id not in lines.by_id], act, args.workers)
+    function = partial(
+        measure_bug, bench=args.bench, budget_s=args.budget_s, wall_s=args.wall_s
+    )
+    items = {bug.id: (bug, rows[bug.project]) for bug in bugs}
+    if status := run_measurement(args, items, function, lines, add):
+        return status
     print("\n".join(table(bugs, lines.by_id)))
     return HEALED
+
+
+async def _check(bench: Bench, bugs: Sequence[Bug], args: argparse.Namespace) -> int:
+    number = 0
+    async for text in complaints(bench, bugs, open_sandbox(), args.bench):
+        number += 1
+        print(text, flush=True)
+    print(f"{len(bugs)} bugs, {number} complaints")
+    return NOT_HEALED if number else HEALED
+
+
+async def measure_bug(
+    row: tuple[Bug, ProjectRow], bench: Path, budget_s: float, wall_s: float | None
+) -> BugRow:
+    """`heal_bug` as the function of a row; `bench` is a folder of the machine that runs it."""
+    bug, project = row
+    return await heal_bug(plant(bug, read_project(project, bench)), sandbox_of_rows(), budget_s,
+                          wall_s)
+
+
+sandbox_of_rows = cache(open_sandbox)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -294,10 +315,7 @@ def _parser() -> argparse.ArgumentParser:
         "--wall-s", type=positive, metavar="S",
         help=f"wall seconds of one search; by default {WALL_TIMES:g} times its budget",
     )
-    parser.add_argument(
-        "--workers", type=count, default=1, metavar="N",
-        help="bugs at a time; with more than one, times are not meaningful",
-    )
+    add_executor_options(parser)
     parser.add_argument(
         "--out", type=Path, metavar="DIR",
         help="folder of the results; finished bugs are not run again",
@@ -306,4 +324,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    from evaluation.projects import main as by_name  # other processes import the rows' function
+
+    raise SystemExit(by_name())

@@ -19,29 +19,26 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from urllib.parse import quote
 
 from agent.core.dotenv_files import warn_of_dotenv
 from agent.core.events import to_jsonl
-from agent.interfaces.exits import HEALED, INTERRUPTED, USAGE
-from agent.iteration.context import HANGING_TESTS_PER_BUDGET
-from agent.loop.session import BadSettings, Settings, open_session
+from agent.core.settings import BadSettings, Settings
+from agent.interfaces.exits import HEALED, USAGE
+from agent.iteration.models import Models
 from evaluation.cases import BadSuite, Case, read_cases
+from evaluation.executors import NODES, add_executor_options, run_measurement
 from evaluation.figures import grouped, table
-from evaluation.healing import CaseRow, HealedCase, heal_case, holds, is_right, line_of
-from evaluation.lines import JsonLinesFile, count, for_each, positive
+from evaluation.healing import CaseRow, HealedCase, holds, is_right, measure_case, settings_for
+from evaluation.lines import JsonLinesFile, count, positive
 from llm import LlmError
 from sandbox import SandboxError, open_sandbox
 
 TASKS = Path(__file__).parent / "bench" / "tasks.jsonl"
-ROW_TIMEOUT_FACTOR = 16.0
-"""The wall time of a row as a multiple of one search's budget: if a repair is refuted, a second
-search follows, and the machine may be busy."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -49,20 +46,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warn_of_dotenv()
     try:
         rows = _select_rows(args)
-        settings = settings_for(args.provider, args.budget_s, args.candidates, args.max_iterations)
-        lines, resumed = asyncio.run(_benchmark(rows, settings, args))
+        given = {
+            "provider": args.provider, "budget_s": args.budget_s, "candidates": args.candidates,
+            "max_iterations": args.max_iterations,
+        }
+        settings = settings_for(**given)
+        plan = Models(settings).plan()
+        if args.validate_reference:
+            asyncio.run(validate(rows, settings))
     except (BadSuite, BadSettings, LlmError, SandboxError, OSError) as error:
         print(error, file=sys.stderr)
         return USAGE
-    except KeyboardInterrupt:
-        _say(f"interrupted; finished rows are in {args.out}. Run the same command to continue.")
-        return INTERRUPTED
-    found = grouped(lines, rows)
+    drafts = "" if plan.has_model else "; a task text begins with its row's own draft"
+    print(f"{plan.why}{drafts}", file=sys.stderr, flush=True)
+    if args.fresh:
+        (args.out / "results.jsonl").unlink(missing_ok=True)
+    lines: JsonLinesFile[CaseRow] = JsonLinesFile(args.out / "results.jsonl")
+    resumed = sum(row.id in lines.by_id for row in rows)
+    function, items = partial(measure_case, given=given), {row.id: row for row in rows}
+    if status := run_measurement(args, items, function, lines, writer(lines), settings):
+        return status
+    found = grouped([lines.by_id[row.id] for row in rows], rows)
     summary = {
         **provenance(), "suite": args.suite.name, "provider": settings.provider,
         "budget_s": settings.search_s, "max_candidates": settings.max_candidates,
         "max_iterations": settings.max_iterations, "hold_out": settings.hold_out,
-        "workers": args.workers, "rows_kept": resumed, "figures": found,
+        **json.loads((args.out / NODES).read_text("utf-8")), "samples": args.samples,
+        "rows_kept": resumed, "figures": found,
     }
     (args.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", "utf-8")
     if resumed:
@@ -83,21 +93,6 @@ def provenance() -> dict[str, object]:
     return {"version": version or None, "cores": os.cpu_count(), "measured": now}
 
 
-async def _benchmark(
-    rows: Sequence[Case], settings: Settings, args: argparse.Namespace
-) -> tuple[list[CaseRow], int]:
-    """Runs the rows; returns their lines and the number of lines from an earlier run."""
-    _say(await describe_setup(settings))
-    if args.validate_reference:
-        await validate(rows, settings)
-    if args.fresh:
-        (args.out / "results.jsonl").unlink(missing_ok=True)
-    lines: JsonLinesFile[CaseRow] = JsonLinesFile(args.out / "results.jsonl")
-    resumed = sum(row.id in lines.by_id for row in rows)
-    await run(rows, settings, lines, args.workers)
-    return [lines.by_id[row.id] for row in rows], resumed
-
-
 def _select_rows(args: argparse.Namespace) -> list[Case]:
     """Returns the requested rows; raises `BadSuite` if there are none."""
     rows = read_cases(args.suite)
@@ -110,27 +105,10 @@ def _select_rows(args: argparse.Namespace) -> list[Case]:
     ][: args.limit]
     if not chosen:
         raise BadSuite(f"{args.suite} has no row whose id contains {args.only!r}")
-    return chosen
-
-
-def settings_for(
-    provider: str, budget_s: float, candidates: int | None, max_iterations: int | None = None
-) -> Settings:
-    """The agent's settings for one row; others come from the environment."""
-    return Settings.from_env(
-        provider=provider, budget_s=budget_s * ROW_TIMEOUT_FACTOR, search_s=budget_s,
-        test_wall_s=budget_s / HANGING_TESTS_PER_BUDGET, max_candidates=candidates,
-        max_iterations=max_iterations, autonomy_level="full_auto",
-    )
-
-
-async def describe_setup(settings: Settings) -> str:
-    """Describes the models and the sandbox; raises errors that would end every row."""
-    with tempfile.TemporaryDirectory() as folder:
-        async with open_session(settings.model_copy(update={"data_dir": Path(folder)})) as session:
-            jail, plan = await session.jail(), session.plan()
-    drafts = "" if plan.has_model else "; a task text begins with its row's own draft"
-    return f"{plan.why}{drafts}; {jail.words}"
+    return [
+        row if number == 1 else row.model_copy(update={"id": f"{row.id}#{number}"})
+        for row in chosen for number in range(1, args.samples + 1)
+    ]
 
 
 async def validate(rows: Iterable[Case], settings: Settings) -> None:
@@ -146,48 +124,24 @@ async def validate(rows: Iterable[Case], settings: Settings) -> None:
         raise BadSuite("these rows contradict themselves: " + "; ".join(found))
 
 
-async def run(
-    rows: Iterable[Case], settings: Settings, lines: JsonLinesFile[CaseRow], workers: int
-) -> None:
-    """Runs the rows without a line, `workers` at a time."""
-    pending = [row for row in rows if row.id not in lines.by_id]
+def writer(lines: JsonLinesFile[CaseRow]) -> Callable[[HealedCase], str]:
+    """Returns a function that writes the log and the line of a row, and describes its result."""
     assert lines.path is not None, "a benchmark has a folder"
     logs = lines.path.with_name("logs")
     logs.mkdir(exist_ok=True)
 
-    async def act(row: Case) -> None:
-        found = await _measure_row(row, settings)
+    def add(found: HealedCase) -> str:
         line = found.line
         if found.log:  # written before the line, so that every line has a log
-            name = quote(row.id, safe="")[-200:]
+            name = quote(line["id"], safe="")[-200:]
             (logs / f"{name}.jsonl").write_text(to_jsonl(found.log), encoding="utf-8")
         lines.add(line)
-        _say(
-            f"{pending.index(row) + 1}/{len(pending)} {line['id']}: {line['outcome']} "
-            f"{line['proof'] or ''} in {line['seconds']:.2f} s{found.why and f': {found.why}'}"
+        return (
+            f"{line['id']}: {line['outcome']} {line['proof'] or ''} in {line['seconds']:.2f} s"
+            f"{found.why and f': {found.why}'}"
         )
 
-    await for_each(pending, act, workers)
-
-
-async def _measure_row(row: Case, settings: Settings) -> HealedCase:
-    """Heals a row; an error is reported and does not end the other rows."""
-    task = asyncio.create_task(heal_case(row, settings))
-    try:
-        await asyncio.wait({task})
-    finally:
-        if not task.done():
-            task.cancel()
-            await asyncio.wait({task})
-    fault = task.exception()
-    if fault is None:
-        return task.result()
-    traceback.print_exception(fault)
-    return HealedCase(line_of(row, "failed"), why=f"{type(fault).__name__}: {fault}")
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    return add
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -216,9 +170,10 @@ def _parser() -> argparse.ArgumentParser:
         "--task-ids", nargs="+", default=(), metavar="ID", help="the rows of these ids"
     )
     parser.add_argument("--limit", type=count, metavar="N", help="the first rows only")
+    add_executor_options(parser)
     parser.add_argument(
-        "--workers", type=count, default=1, metavar="N",
-        help="rows at a time; with more than one, times are not meaningful",
+        "--samples", type=count, default=1, metavar="N",
+        help="measurements of each row, for pass@k; without a model they are alike",
     )
     parser.add_argument(
         "--max-iterations", type=count, metavar="N",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,6 +25,8 @@ class BenchmarkTable:
     provenance: tuple[tuple[str, str], ...]
     rows: tuple[tuple[str, tuple[Share, Share, Share], float], ...]
     """Name; shares that pass their tests, are right at first, or right at all; median seconds."""
+    plots: tuple[tuple[str, str], ...] = ()
+    """Name and PNG, in base64, of the plots of `evaluation.sweep`."""
 
 
 def measured(data: Path) -> tuple[BenchmarkTable, ...]:
@@ -61,7 +64,14 @@ def _read(path: Path) -> BenchmarkTable:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         facts, rows = [*facts, ("cannot be read", str(error))], ()
     at = ("measured", f"{when:%d %b %Y, %H:%M} UTC, on this machine")
-    return BenchmarkTable(path.parent.name, (at, *facts), rows)
+    return BenchmarkTable(path.parent.name, (at, *facts), rows, tuple(_plots(path.parent)))
+
+
+def _plots(folder: Path) -> Iterator[tuple[str, str]]:
+    for name in ("rates", "precision-recall"):
+        path = folder / f"{name}.png"
+        if path.is_file() and path.stat().st_size <= LARGEST_BYTES:
+            yield name, b64encode(path.read_bytes()).decode("ascii")
 
 
 def _rows(

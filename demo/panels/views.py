@@ -206,12 +206,16 @@ def _measured(one: BenchmarkTable) -> str:
         + f"<td>{seconds:.1f} s</td></tr>"
         for name, shares, seconds in one.rows
     )
+    plots = "".join(
+        f'<img alt="plot: {escaped(name)}" src="data:image/png;base64,{image}">'
+        for name, image in one.plots
+    )
     return (
         f'<section class="measured"><h2>{escaped(one.name, 200)}</h2>'
         f"{fact_list(*one.provenance)}"
         '<table><thead><tr><th scope=col>group</th><th scope=col>pass their tests</th>'
         "<th scope=col>first patch right</th><th scope=col>any shown patch right</th>"
-        f"<th scope=col>median</th></tr></thead><tbody>{rows}</tbody></table></section>"
+        f"<th scope=col>median</th></tr></thead><tbody>{rows}</tbody></table>{plots}</section>"
     )
 
 

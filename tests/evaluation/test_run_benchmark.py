@@ -6,18 +6,21 @@ import asyncio
 import json
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from agent.core.events import from_jsonl
+from evaluation import healing as healing_module
 from evaluation import run_benchmark
 from evaluation.cases import Case, read_cases
+from evaluation.executors import LocalExecutor, measure
 from evaluation.figures import figures
-from evaluation.healing import CaseRow, HealedCase, heal_case, line_of
+from evaluation.healing import CaseRow, HealedCase, heal_case, line_of, measure_case, settings_for
 from evaluation.lines import JsonLinesFile
-from evaluation.run_benchmark import TASKS, main, run, settings_for
+from evaluation.run_benchmark import TASKS, main, writer
 
 AREA = "def area(width, height):\n    return width + height\n"
 TESTS = ("assert area(2, 5) == 10", "assert area(1, 1) == 1")
@@ -193,13 +196,17 @@ def doubled(monkeypatch: pytest.MonkeyPatch, act: Callable[[Case], HealedCase]) 
         await asyncio.sleep(0)
         return act(row)
 
-    monkeypatch.setattr(run_benchmark, "heal_case", heal_case)
+    monkeypatch.setattr(healing_module, "heal_case", heal_case)
     return asked
 
 
-async def go(folder: Path, *ids: str, workers: int = 1) -> None:
-    settings = settings_for("mock", 10, None)
-    await run([*map(case, ids)], settings, JsonLinesFile(folder / "results.jsonl"), workers)
+async def go(folder: Path, *ids: str) -> None:
+    given = {"provider": "mock", "budget_s": 10, "candidates": None}
+    results: JsonLinesFile[CaseRow] = JsonLinesFile(folder / "results.jsonl")
+    await measure(
+        {key: case(key) for key in ids}, partial(measure_case, given=given),
+        LocalExecutor(1, (), None), results, writer(results),
+    )
 
 
 async def test_rows_that_are_done_are_not_run_again(
@@ -210,7 +217,7 @@ async def test_rows_that_are_done_are_not_run_again(
     with (tmp_path / "results.jsonl").open("ab") as file:
         file.write(json.dumps(line_of(case("c"), "healed")).encode()[:40])
 
-    await go(tmp_path, "a", "b", "c", "d", workers=2)
+    await go(tmp_path, "a", "b", "c", "d")
 
     assert asked == ["a", "b", "c", "d"]
     assert [line["id"] for line in lines(tmp_path)] == ["a", "b", "c", "d"]
@@ -243,7 +250,7 @@ async def test_an_interrupt_leaves_whole_rows_and_ends_what_was_begun(
             ended.append(row.id)
         return healing(row)
 
-    monkeypatch.setattr(run_benchmark, "heal_case", heal_case)
+    monkeypatch.setattr(healing_module, "heal_case", heal_case)
     task = asyncio.create_task(go(tmp_path, "a", "b"))
     while not (tmp_path / "results.jsonl").exists():
         await asyncio.sleep(0.01)

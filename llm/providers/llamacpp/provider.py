@@ -40,7 +40,7 @@ class LlamaCppProvider(OpenAiProvider):
         self._child: Child = self._host.reserve(ServedModel(
             self.model, threads=int(connection.option("threads")),
             context=int(connection.option("context")), slots=int(connection.option("slots")),
-            idle_s=int(connection.option("idle_s")),
+            idle_s=int(connection.option("idle_s")), server=str(connection.option("server")),
         ))
         self._held = True
         self._token_counts: dict[str, int] = {}
@@ -122,6 +122,11 @@ class LlamaCppProvider(OpenAiProvider):
     def warm(self) -> None:
         """Starts loading the model. The first call waits for it and raises its errors."""
         self._child.started(self.connection.key)
+
+    async def served_at(self, within_s: float) -> str:
+        """Waits for the model; returns the `GGUF_SERVER` of other processes. Raises `LlmError`."""
+        await self._ready(within_s)
+        return f"{str(self._client.base_url).rstrip('/')}#{self.key.reveal()}"
 
     async def close(self) -> None:
         await super().close()
