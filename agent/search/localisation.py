@@ -73,10 +73,10 @@ def suspicious_lines(trace: Trace, text: str, most: int = 5) -> tuple[Suspicious
     lines = text.splitlines()
     failing = [test for test in trace.tests if not test.passed]
     raising = failing[0].line if failing and failing[0].line not in own_tests else None
-    declarations = _declarations(text)
-    ranked = sorted(
-        suspicion, key=lambda line: (line != raising, line in declarations, -suspicion[line], line),
-    )
+    declarations, inside = _declarations(text), _function_lines(text)
+    ranked = sorted(suspicion, key=lambda line: (
+        line != raising, line in declarations, line not in inside, -suspicion[line], line
+    ))
     found = []
     for line in ranked[:most]:
         if suspicion[line] <= 0 or not 0 < line <= len(lines):
@@ -109,6 +109,15 @@ def _declarations(text: str) -> frozenset[int]:
         for node in nodes_or_empty(text)
         if isinstance(node, _LOADED)
         or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    )
+
+
+def _function_lines(text: str) -> frozenset[int]:
+    """The lines of functions; those of the module usually run in every test."""
+    return frozenset(
+        line for node in nodes_or_empty(text)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     )
 
 

@@ -49,7 +49,7 @@ class Watcher:
         """The record of a run with its result, as `agent.search.precheck.tracing` parses it."""
         shown = [
             [name, _short(value)] for name, value in self.last_variables.items()
-            if not name.startswith("__") and not isinstance(value, _DEFINITIONS)
+            if not name.startswith(("__", ".")) and not isinstance(value, _DEFINITIONS)
         ]
         return {
             "passed": passed, "exception": exception, "message": message, "line": line,

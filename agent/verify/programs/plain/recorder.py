@@ -90,6 +90,8 @@ class Recorder:
         if self._last_failure is None:
             return {}
         site, got, expected, call = self._last_failure
+        if not site.operator and call in ("False", "0", "None"):
+            return {}  # `assert False, "…"` marks a place that must not be reached
         details = {"call": call[:LIMIT], "got": shown(got)}
         if not site.operator:
             details["expected"] = "a true value"
