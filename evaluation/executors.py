@@ -32,6 +32,8 @@ from llm import LlmError
 from sandbox import SandboxError
 
 NODES = "nodes.json"
+ROW_END_S = 30.0
+"""How long the rows of a cancelled measurement may take to clean up."""
 
 
 class ExecutorError(Exception):
@@ -87,9 +89,12 @@ class LocalExecutor:
         try:
             await for_each(items, act, self.workers)
         except BaseException as error:
+            processes = multiprocessing.active_children()
             pool.shutdown(wait=False, cancel_futures=True)
-            for process in multiprocessing.active_children():
+            for process in processes:
                 process.terminate()
+            for process in processes:  # their rows clean up first
+                await asyncio.to_thread(process.join, ROW_END_S)
             if isinstance(error, BaseExceptionGroup) and error.subgroup(BrokenProcessPool):
                 raise ExecutorError(
                     "A worker process was killed, probably for lack of memory. Finished rows are "

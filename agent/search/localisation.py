@@ -113,11 +113,11 @@ def _declarations(text: str) -> frozenset[int]:
 
 
 def _function_lines(text: str) -> frozenset[int]:
-    """The lines of functions; those of the module usually run in every test."""
+    """The lines in bodies of functions; those of the module usually run in every test."""
     return frozenset(
         line for node in nodes_or_empty(text)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        for line in range(node.lineno + 1, (node.end_lineno or node.lineno) + 1)
     )
 
 

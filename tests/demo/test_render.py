@@ -279,7 +279,7 @@ def test_banners_and_buttons_are_short() -> None:
     assert [fact for fact in ("B", "C", "KeyError") if fact not in choice(
         "BC", Answer(raises="KeyError")
     )] == []
-    assert "'" + "x" * 58 + "…" in choice("A", Answer("'" + "x" * 100 + "'"))
+    assert "'" + "x" * 198 + "…" in choice("A", Answer("'" + "x" * 300 + "'"))
 
 
 def test_behaviours_that_fit_the_tests_stand_side_by_side_with_the_question() -> None:
