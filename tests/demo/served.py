@@ -93,7 +93,8 @@ class Stranger(Program):
     def pages(self) -> Iterator[tuple[str, str]]:
         """What stands at every address that the server's library knows, open here or not."""
         for path in (
-            "", "config", "healthz", "readyz", "monitoring", "monitoring/summary", "gradio_api/info",
+            "", "config", "healthz", "readyz", "monitoring", "monitoring/summary",
+            "gradio_api/info",
             "gradio_api/openapi.json", "gradio_api/queue/status", "gradio_api/startup-events",
             "gradio_api/app_id", "gradio_api/heal/none/log", "gradio_api/heal/%/log",
             "gradio_api/heal/..%2f..%2fruns.db/log", "gradio_api/file=runs.db",
