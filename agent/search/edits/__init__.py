@@ -196,6 +196,7 @@ EDITS: tuple[Operator, ...] = (
     Operator("helper", _VALUES, everyday.helper, 0, 60, 4.0),
     Operator("converted parameter", _FUNCTIONS, everyday.converted, 0, 40, 4.2),
     Operator("callee", (ast.Name, ast.Attribute), everyday.callee, 0, 12, 2.8),
+    Operator("own lookup", (ast.Subscript,), everyday.own_lookup, 0, 3, 2.6),
     Operator("class or exception", (ast.Call,), everyday.kind, 0, 20, 3.0),
     Operator("grouping", (ast.BoolOp,), everyday.grouping, 0, 1, 2.4),
     Operator("like its siblings", (ast.Dict,), everyday.like_siblings, 0, 1, 2.0),

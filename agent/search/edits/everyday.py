@@ -174,6 +174,15 @@ def callee(program: Program, node: ast.Name | ast.Attribute) -> Iterator[Splice]
             yield program.replace(node, name, 3.0)
 
 
+def own_lookup(program: Program, node: ast.Subscript) -> Iterator[Splice]:
+    """Asks an own method instead of looking a key up: it may know more."""
+    match node:
+        case ast.Subscript(value=ast.Attribute(value=ast.Name(id="self")), ctx=ast.Load()):
+            for place, name in enumerate(_own_methods(program, node, 1)):
+                text = f"{name}({program.code(node.slice)})"
+                yield program.replace(node, text, 2.6 + 0.1 * place)
+
+
 def kind(program: Program, node: ast.Call) -> Iterator[Splice]:
     """Changes the class in an `isinstance`, or adds one; raises another exception."""
     match node:
