@@ -15,6 +15,7 @@ from agent.search.edits.templates import reported
 from agent.search.localisation import WRONG_ANSWERS, crash_of
 from agent.search.program import Program, Splice, spliced
 from agent.search.state import SearchState, ask_trace, record
+from agent.search.trials import repeated
 from agent.search.values import (
     Candidate,
     Crash,
@@ -88,11 +89,17 @@ def _guesses(base: Candidate, trace: Trace, crashed: Crash) -> list[tuple[Candid
         if len(texts) < GUESSES:
             texts.setdefault(spliced(program.data, [splice]), (splice, operator))
     texts.pop(base.text, None)
-    return [
+    guesses = [
         (Candidate(text, cost, (*base.operators, operator)), Edit(splice, operator, cost))
         for text, (splice, operator) in texts.items()
         for cost in [base.cost + STEP + splice.cost]
     ]
+    everywhere = [
+        (Candidate(spliced(one.data, one.splices), one.cost, (*base.operators, *one.operators)),
+         one.edit)
+        for one in repeated(program, base, [edit for _, edit in guesses])
+    ]
+    return [*guesses, *everywhere[:GUESSES]]
 
 
 def _makes_progress(

@@ -19,7 +19,15 @@ from agent.search.edits import Edit
 from agent.search.localisation import localise_faults
 from agent.search.program import Program, Splice, spliced
 from agent.search.state import PartialFix, SearchState, SlowCandidate, Steps, ask_trace, record
-from agent.search.values import SYNTAX, Candidate, Mode, PrecheckRequest, SearchReply, SearchRequest
+from agent.search.values import (
+    REPEATED,
+    SYNTAX,
+    Candidate,
+    Mode,
+    PrecheckRequest,
+    SearchReply,
+    SearchRequest,
+)
 
 FIRST_CHUNK = 40
 COST_MARGIN = 2.5
@@ -245,11 +253,8 @@ def cheap_pairs(program: Program, base: Candidate, edits: Iterable[Edit]) -> lis
 def repeated(program: Program, base: Candidate, edits: Iterable[Edit]) -> list[PlannedCandidate]:
     """The base with the same cheap edit at all places of a function, or of the module."""
     groups: dict[tuple[object, ...], list[Edit]] = {}
-    strings = {
-        program.start(node) + 1: node.value for node in program.nodes
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        and program.code(node) in (f"'{node.value}'", f'"{node.value}"')
-    }
+    tokens = {program.start(node) + offset: text for node in program.nodes
+              for offset, text in _token(program, node)}
     functions = sorted(
         (program.start(one), program.end(one)) for one in program.defined if one.body
     )
@@ -262,9 +267,9 @@ def repeated(program: Program, base: Candidate, edits: Iterable[Edit]) -> list[P
             key: tuple[object, ...] = (edit.operator, *_shape(old, splice.text))
             groups.setdefault((*key, around[-1] if around else None), []).append(edit)
             groups.setdefault((*key, "module"), []).append(edit)
-            if splice.start in strings:  # also where no operator offers the replacement
-                places = [at for at, text in strings.items() if text == old]
-                groups.setdefault((*key, "strings"), [
+            if tokens.get(splice.start) == old:  # also where no operator offers the replacement
+                places = [at for at, text in tokens.items() if text == old]
+                groups.setdefault((*key, "tokens"), [
                     replace(edit, splice=replace(splice, start=at, end=at + len(old.encode())))
                     for at in places
                 ])
@@ -276,12 +281,23 @@ def repeated(program: Program, base: Candidate, edits: Iterable[Edit]) -> list[P
                 separate.append(edit)
         if 1 < len(separate) <= MAX_REPEATED:
             first = min(separate, key=lambda one: one.cost)
-            cost = base.cost + first.cost + REPEATED_COST + 0.6 * (key[-1] in ("module", "strings"))
+            cost = base.cost + first.cost + REPEATED_COST
+            cost += {"module": 0.6, "tokens": 0.3}.get(str(key[-1]), 0.5)
             splices = tuple(one.splice for one in separate)
             found.setdefault(splices, PlannedCandidate(
-                program.data, splices, cost, (first.operator,), first
+                program.data, splices, cost, (REPEATED, first.operator), first
             ))
     return sorted(found.values(), key=lambda one: one.cost)[:MAX_REPETITIONS]
+
+
+def _token(program: Program, node: ast.AST) -> Iterator[tuple[int, str]]:
+    """The text of a string, or the name of an attribute, with its place in the node."""
+    match node:
+        case ast.Constant(value=str() as text):
+            if program.code(node) in (f"'{text}'", f'"{text}"'):
+                yield 1, text
+        case ast.Attribute(attr=name):
+            yield len(program.code(node).encode()) - len(name.encode()), name
 
 
 def _trimmed(program: Program, splice: Splice) -> Splice:

@@ -162,6 +162,8 @@ class Budget:
 
 SYNTAX = "syntax"
 """The operator of a repair that makes the text compile."""
+REPEATED = "repeated"
+"""Precedes the operator of an edit that is made at several places."""
 
 
 @dataclass(frozen=True)

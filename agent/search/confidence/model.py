@@ -15,7 +15,7 @@ from importlib.resources import files
 
 from agent.core.domain import Estimate, Solution
 from agent.search.confidence.features import Features, Situation, features_of
-from agent.search.values import Candidate
+from agent.search.values import REPEATED, Candidate
 
 HELD_OUT = "held out"
 """1 if a held-out test passes that failed before, otherwise 0."""
@@ -55,6 +55,8 @@ class Coefficients:
 
     intercept: float
     weights: Mapping[str, Weight]
+    repeated: float
+    """Added for one edit at several places, which many single edits were tried before."""
     competing: float
     """Added if a variant of the patch that behaves differently passes all tests, too."""
     agreed: float
@@ -111,7 +113,9 @@ def likely_if_alone(solution: Solution) -> bool:
 def with_estimates(patches: Sequence[Candidate], now: Situation) -> tuple[Candidate, ...]:
     """The patches, all of which pass the tests, with their estimates; existing estimates stay."""
     return tuple(
-        replace(one, estimate=one.estimate or fitted().estimate(features))
+        replace(one, estimate=one.estimate or fitted().estimate(
+            features, fitted().repeated * (REPEATED in one.operators)
+        ))
         for one, features in zip(patches, features_of(patches, now), strict=True)
     )
 

@@ -184,11 +184,16 @@ def own_lookup(program: Program, node: ast.Subscript) -> Iterator[Splice]:
 
 
 def kind(program: Program, node: ast.Call) -> Iterator[Splice]:
-    """Changes the class in an `isinstance`, or adds one; raises another exception."""
+    """Changes the class in an `isinstance`, adds or drops one; raises another exception."""
     match node:
         case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, asked]):
             names = [one for one in asked.elts] if isinstance(asked, ast.Tuple) else [asked]
             texts = [program.code(one) for one in names]
+            for place in range(len(texts) if isinstance(asked, ast.Tuple) else 0):
+                kept = texts[:place] + texts[place + 1 :]
+                text = kept[0] if len(kept) == 1 else f"({', '.join(kept)})"
+                if kept:
+                    yield program.replace(asked, text, 2.8)
             for place, other in enumerate((*program.class_names, *_CLASSES)):
                 if other in texts:
                     continue

@@ -219,9 +219,14 @@ def else_branch(program: Program, node: ast.If) -> Iterator[Splice]:
 
 
 def first_branch(program: Program, node: ast.If) -> Iterator[Splice]:
-    """Tests a later `elif` of an `if` first."""
+    """Tests a later `elif` of an `if` first, or all in reverse; makes an `if` after another one an
+    `elif`."""
     if is_elif(program, node):
         return
+    before = neighbour(program, node, -1)
+    if isinstance(before, ast.If) and not before.orelse and program.has_own_lines(node):
+        start = program.start(node)
+        yield Splice(start, start, "el", 2.4, node.lineno)
     branches = [node]
     while branches[-1].orelse and is_elif(program, branches[-1].orelse[0]):
         [following] = branches[-1].orelse
@@ -231,11 +236,15 @@ def first_branch(program: Program, node: ast.If) -> Iterator[Splice]:
         (program.start(one.test), program.line_start(last) + len(program.lines[last - 1].encode()))
         for one in branches if (last := one.body[-1].end_lineno)
     ]
+    gaps = [program.between(one[1], two[0]) for one, two in pairwise(spans)]
+    if len(spans) > 2:
+        texts = [program.between(*one) for one in reversed(spans)]
+        rest = "".join(f"{gap}{text}" for gap, text in zip(gaps, texts[1:], strict=True))
+        yield Splice(spans[0][0], spans[-1][1], texts[0] + rest, 2.7, node.lineno)
     for place in range(1, len(spans)):
         start, end = spans[place]
-        before = [program.between(*one) for one in spans[:place]]
-        between = [program.between(one[1], two[0]) for one, two in pairwise(spans[: place + 1])]
-        rest = "".join(f"{gap}{text}" for gap, text in zip(between, before, strict=True))
+        texts = [program.between(*one) for one in spans[:place]]
+        rest = "".join(f"{gap}{text}" for gap, text in zip(gaps, texts, strict=False))
         yield Splice(
             spans[0][0], end, f"{program.between(start, end)}{rest}", 2.8 + 0.2 * place, node.lineno
         )

@@ -102,3 +102,19 @@ def test_a_key_is_replaced_everywhere() -> None:
     ]
 
     assert text.replace("total", "amount") in found
+
+
+def test_an_attribute_is_replaced_everywhere_also_where_no_test_ran() -> None:
+    text = (
+        "class A:\n    def __init__(self):\n        self._rows = {}\n"
+        "    def f(self):\n        return self.rows\n"
+        "    def g(self):\n        del self.rows[1]\n"
+    )
+    program = Program(text)
+    reached = [one for one in single_edits(program, {}) if one.splice.line == 5]
+    found = [
+        spliced(one.data, one.splices)
+        for one in repeated(program, Candidate(text, 0.0, ()), reached)
+    ]
+
+    assert text.replace("self.rows", "self._rows") in found
