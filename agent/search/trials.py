@@ -253,8 +253,10 @@ def cheap_pairs(program: Program, base: Candidate, edits: Iterable[Edit]) -> lis
 def repeated(program: Program, base: Candidate, edits: Iterable[Edit]) -> list[PlannedCandidate]:
     """The base with the same cheap edit at all places of a function, or of the module."""
     groups: dict[tuple[object, ...], list[Edit]] = {}
-    tokens = {program.start(node) + offset: text for node in program.nodes
-              for offset, text in _token(program, node)}
+    tokens = {
+        program.start(node) + offset: text for node in program.nodes
+        if isinstance(node, ast.Constant | ast.Attribute) for offset, text in _token(program, node)
+    }
     functions = sorted(
         (program.start(one), program.end(one)) for one in program.defined if one.body
     )
@@ -290,7 +292,7 @@ def repeated(program: Program, base: Candidate, edits: Iterable[Edit]) -> list[P
     return sorted(found.values(), key=lambda one: one.cost)[:MAX_REPETITIONS]
 
 
-def _token(program: Program, node: ast.AST) -> Iterator[tuple[int, str]]:
+def _token(program: Program, node: ast.expr) -> Iterator[tuple[int, str]]:
     """The text of a string, or the name of an attribute, with its place in the node."""
     match node:
         case ast.Constant(value=str() as text):
