@@ -162,6 +162,7 @@ class Budget:
 
 SYNTAX = "syntax"
 """The operator of a repair that makes the text compile."""
+TRANSLATED = "translated exception"
 REPEATED = "repeated"
 """Precedes the operator of an edit that is made at several places."""
 

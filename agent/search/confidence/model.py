@@ -15,7 +15,7 @@ from importlib.resources import files
 
 from agent.core.domain import Estimate, Solution
 from agent.search.confidence.features import Features, Situation, features_of
-from agent.search.values import REPEATED, Candidate
+from agent.search.values import REPEATED, TRANSLATED, Candidate
 
 HELD_OUT = "held out"
 """1 if a held-out test passes that failed before, otherwise 0."""
@@ -55,6 +55,8 @@ class Coefficients:
 
     intercept: float
     weights: Mapping[str, Weight]
+    translated: float
+    """Added for an exception that is caught and raised as the one that a test expects."""
     repeated: float
     """Added for one edit at several places, which many single edits were tried before."""
     competing: float
@@ -115,6 +117,7 @@ def with_estimates(patches: Sequence[Candidate], now: Situation) -> tuple[Candid
     return tuple(
         replace(one, estimate=one.estimate or fitted().estimate(
             features, fitted().repeated * (REPEATED in one.operators)
+            + fitted().translated * (TRANSLATED in one.operators),
         ))
         for one, features in zip(patches, features_of(patches, now), strict=True)
     )

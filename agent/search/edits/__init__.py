@@ -39,7 +39,7 @@ from agent.search.edits.forgotten import (
     steps,
 )
 from agent.search.program import Function, Program, Splice
-from agent.search.values import never
+from agent.search.values import TRANSLATED, never
 
 Propose = Callable[[Program, Any], Iterator[Splice]]
 """Proposes edits of a node; `Any` because each row of the table has its own kind of node."""
@@ -184,6 +184,7 @@ EDITS: tuple[Operator, ...] = (
     Operator("alphabet", (ast.Constant,), entries.alphabet, 0, 10, 0.0),
     Operator("pattern", (ast.Constant,), entries.pattern, 0, 30, 3.0),
     Operator("early answer", (ast.stmt,), steps.early_exit, 0, 80, 3.6),
+    Operator(TRANSLATED, (ast.stmt,), missing_raise.translated, 0, 2, 1.6),
     Operator("first branch", (ast.If,), moves.first_branch, 0, 2, 2.8),
     Operator("missing exception", (ast.stmt,), missing_raise.missing_raise, 0, 60, 0.6),
     Operator("argument at hand", (ast.Call,), arguments.available, 0, 3, 2.4),

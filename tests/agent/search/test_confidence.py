@@ -128,11 +128,16 @@ def test_a_variant_that_behaves_differently_and_passes_makes_a_patch_less_likely
     assert odds(3, 1) == odds(3, 0), "the search knew of them when it estimated"
 
 
-def test_one_edit_at_several_places_is_likelier_than_its_number_says() -> None:
+@pytest.mark.parametrize(("operators", "gained"), [
+    (("repeated", "arithmetic"), fitted().repeated),
+    (("translated exception",), fitted().translated),
+])
+def test_some_edits_are_likelier_than_their_features_say_or_less(
+    operators: tuple[str, ...], gained: float
+) -> None:
     now = Situation(BASE, TESTS)
-    [single] = with_estimates([Candidate(RIGHT, 2.0, ("arithmetic",), tried=200)], now)
-    [several] = with_estimates([Candidate(RIGHT, 2.0, ("repeated", "arithmetic"), tried=200)], now)
+    [usual] = with_estimates([Candidate(RIGHT, 2.0, ("arithmetic",), tried=200)], now)
+    [other] = with_estimates([Candidate(RIGHT, 2.0, operators, tried=200)], now)
 
-    assert single.estimate is not None and several.estimate is not None
-    gained = several.estimate.log_odds - single.estimate.log_odds
-    assert gained == pytest.approx(fitted().repeated)
+    assert usual.estimate is not None and other.estimate is not None
+    assert other.estimate.log_odds - usual.estimate.log_odds == pytest.approx(gained)

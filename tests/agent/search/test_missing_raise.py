@@ -30,9 +30,12 @@ def test_the_exceptions_of_a_test(code: str, expected: list[tuple[str, str]]) ->
     assert [*expected_exceptions([code])] == expected
 
 
-def first(text: str, *, message: str = "", name: str = "ValueError", **known: Any) -> str:
+def first(
+    text: str, *, message: str = "", name: str = "ValueError",
+    operator: str = "missing exception", **known: Any,
+) -> str:
     program = Program(text, expected=(ExpectedException(name, message),), **known)
-    return proposed("missing exception", program)[0]
+    return proposed(operator, program)[0]
 
 
 def moments(line: int, failing: str, passing: str, name: str = "n") -> tuple[Snapshot, ...]:
@@ -85,7 +88,8 @@ def test_an_exit_becomes_the_exception() -> None:
 
 def test_another_exception_is_translated() -> None:
     text = "import json\n\ndef f(a):\n    return json.loads(a)\n"
-    assert first(text, crash=Crash("JSONDecodeError", "", 4)) == text.replace(
+    known = {"crash": Crash("JSONDecodeError", "", 4), "operator": "translated exception"}
+    assert first(text, **known) == text.replace(
         "    return json.loads(a)\n", "    try:\n        return json.loads(a)\n"
         "    except json.JSONDecodeError as error:\n"
         "        raise ValueError(str(error)) from error\n"

@@ -81,19 +81,16 @@ def _plain(pattern: str) -> str:
 
 
 def missing_raise(program: Program, node: ast.stmt) -> Iterator[Splice]:
-    """Raises an exception that a failing test expects: before a statement under a condition, in the
-    place of an exit, or in the place of the exception that the statement raises."""
+    """Raises an exception that a failing test expects, before a statement under a condition or in
+    the place of an exit."""
     expected = [one for one in program.expected if _is_known(program, one.name)]
     scope = program.scope(node)
     if not expected or not isinstance(scope, Function) or not program.has_own_lines(node):
         return
     if is_docstring(node) or isinstance(node, ast.Raise | Function | ast.ClassDef):
         return
-    crash = program.crash
-    if crash and crash.line is not None:
-        if isinstance(node, SIMPLE) and node.lineno <= crash.line <= (node.end_lineno or 0):
-            yield from _translated(program, node, expected, crash.exception)
-        return
+    if program.crash and program.crash.line is not None:
+        return  # see `translated`
     line = node.lineno
     moments = program.moments(line)
     never: Vector = (False,) * len(moments)
@@ -171,10 +168,16 @@ def _printed(node: ast.stmt) -> str:
     return ""
 
 
-def _translated(
-    program: Program, node: ast.stmt, expected: Sequence[ExpectedException], raised: str
-) -> Iterator[Splice]:
+def translated(program: Program, node: ast.stmt) -> Iterator[Splice]:
     """Raises an expected exception in the place of the one that a statement raises."""
+    crash = program.crash
+    if crash is None or crash.line is None or not isinstance(node, SIMPLE):
+        return
+    if not node.lineno <= crash.line <= (node.end_lineno or 0) or not program.has_own_lines(node):
+        return
+    raised, expected = crash.exception, [
+        one for one in program.expected if _is_known(program, one.name)
+    ]
     start, end = program.whole_lines(node)
     indent, new = program.indent(node), program.newline
     body = indented(lines_of(program, node), indent + program.indent_unit)
