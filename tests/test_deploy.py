@@ -35,7 +35,7 @@ def pods() -> Iterator[dict[str, Any]]:
 
 
 def environments() -> dict[str, dict[str, str]]:
-    """The variables of each container of ours; secrets are replaced."""
+    """The variables of each container that runs the program; secrets are replaced."""
     found = {name: {**one["environment"]} for name, one in compose().items()}
     for pod in pods():
         found[f"pod {pod['name']}"] = {

@@ -96,6 +96,21 @@ def test_another_exception_is_translated() -> None:
     )
 
 
+def test_a_translated_exception_has_the_arguments_of_another_raise() -> None:
+    text = (
+        "class Gone(Exception):\n    pass\n\n"
+        "def g(a):\n    raise Gone(a.name())\n\n"
+        "def f(a):\n    return D[a]\n"
+    )
+    found = first(
+        text, name="Gone", crash=Crash("KeyError", "", 8), operator="translated exception"
+    )
+    assert "    except KeyError as error:\n        raise Gone(a.name()) from error\n" in found
+    expected = (ExpectedException("KeyError"),)
+    program = Program("x = int('a')\n", crash=Crash("ValueError", "", 1), expected=expected)
+    assert proposed("translated exception", program) == []
+
+
 def test_an_exception_that_the_module_does_not_know_is_never_raised() -> None:
     program = Program("def f(n):\n    return n\n", expected=(ExpectedException("Missing"),))
     assert proposed("missing exception", program) == []

@@ -175,6 +175,8 @@ def translated(program: Program, node: ast.stmt) -> Iterator[Splice]:
         return
     if not node.lineno <= crash.line <= (node.end_lineno or 0) or not program.has_own_lines(node):
         return
+    if not program.is_in_function(node):
+        return
     raised, expected = crash.exception, [
         one for one in program.expected if _is_known(program, one.name)
     ]
@@ -185,7 +187,9 @@ def translated(program: Program, node: ast.stmt) -> Iterator[Splice]:
     names = [raised] if _is_known(program, raised) else [f"{one}.{raised}" for one in modules]
     for one in expected:
         for name in names[:MAX_MODULES] if one.name != raised else ():
-            call = _raise(program, one, node, "").replace("()", "(str(error))")
+            call = _raise(program, one, node, "")
+            if call == f"raise {one.name}()":
+                call = f"raise {one.name}(str(error))"
             yield Splice(
                 start, end, f"{indent}try:{new}{body}{indent}except {name} as error:{new}"
                 f"{indent}{program.indent_unit}{call} from error{new}", 1.6, node.lineno,
